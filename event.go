@@ -1,0 +1,146 @@
+package goclaw
+
+// EventKind names what happened to a run.
+type EventKind string
+
+// The kinds of event. A run's first event is its prompt; its last, its end.
+const (
+	EventPrompt  EventKind = "prompt"  // what was assembled, once
+	EventModel   EventKind = "model"   // one model reply
+	EventIntent  EventKind = "intent"  // tool calls about to run
+	EventResult  EventKind = "result"  // one tool call's result
+	EventResumed EventKind = "resumed" // another attempt took the run over
+	EventEnd     EventKind = "end"
+)
+
+// Event is an immutable, numbered fact about a run. Exactly the field that
+// belongs to Kind is set.
+type Event struct {
+	Seq  int       `json:"seq"`
+	Kind EventKind `json:"kind"`
+	At   Millis    `json:"at"`
+
+	Prompt  *PromptEvent  `json:"prompt,omitempty"`
+	Model   *ModelEvent   `json:"model,omitempty"`
+	Intent  *IntentEvent  `json:"intent,omitempty"`
+	Result  *ToolResult   `json:"result,omitempty"`
+	Resumed *ResumedEvent `json:"resumed,omitempty"`
+	End     *EndEvent     `json:"end,omitempty"`
+}
+
+// PromptEvent is event 0: the assembled prompt and the turn's input. Sections
+// and tool schemas are stored once by content (see Prompt) and named here by
+// hash.
+type PromptEvent struct {
+	PromptSHA string   `json:"promptSha"`
+	Input     Message  `json:"input"`
+	Inbox     []string `json:"inbox,omitempty"` // ids of the inbox items consumed
+}
+
+// ModelEvent is one model call's recorded reply.
+type ModelEvent struct {
+	Message Message    `json:"message"`
+	Stop    StopReason `json:"stop"`
+	Usage   Usage      `json:"usage"`
+	Model   string     `json:"model"`
+	TookMs  int64      `json:"tookMs"`
+	Tries   int        `json:"tries,omitempty"` // requests sent, if more than one
+}
+
+// IntentEvent lists the calls of one batch before the first of them runs.
+type IntentEvent struct {
+	Calls []Intent `json:"calls"`
+}
+
+// Intent is the recorded intention to run one tool call. Only an idempotent
+// one is run again when its result is missing after a crash.
+type Intent struct {
+	CallID     string `json:"callId"`
+	Name       string `json:"name"`
+	Idempotent bool   `json:"idempotent,omitempty"`
+}
+
+// ResumedEvent tells that a new owner took an unfinished run over.
+type ResumedEvent struct {
+	Owner string `json:"owner"`
+	// Uncertain lists the calls whose outcome nobody knows.
+	Uncertain []string `json:"uncertain,omitempty"`
+	// ModelCallLost says that a model call may have been paid for without
+	// its reply having been recorded.
+	ModelCallLost bool `json:"modelCallLost,omitempty"`
+}
+
+// EndEvent closes a run. Outcomes of calls that were under way are closed with
+// it: a fold of the transcript never leaves a call without a result.
+type EndEvent struct {
+	State  RunState `json:"state"`
+	Result string   `json:"result,omitempty"`
+	Error  string   `json:"error,omitempty"`
+	Silent bool     `json:"silent,omitempty"` // the reply was NO_REPLY
+}
+
+// Section is one ordered piece of a prompt.
+type Section struct {
+	ID     string `json:"id"`
+	Title  string `json:"title,omitempty"`
+	Source string `json:"source"` // built-in, or the file it comes from
+	Stable bool   `json:"stable"`
+	Tokens int    `json:"tokens"` // four bytes each
+	Text   string `json:"text"`
+}
+
+// Omission is something that was left out of a prompt, and why.
+type Omission struct {
+	Source string `json:"source"`
+	Why    string `json:"why"`
+}
+
+// Prompt is what the assembler returns: data, rendered last. Its JSON is
+// stored by content under its SHA-256.
+type Prompt struct {
+	Sections  []Section  `json:"sections"`
+	Tools     []ToolSpec `json:"tools"`
+	Omitted   []Omission `json:"omitted,omitempty"`
+	Warnings  []string   `json:"warnings,omitempty"`
+	Model     string     `json:"model"`
+	Thinking  string     `json:"thinking,omitempty"`
+	MaxTokens int        `json:"maxTokens,omitempty"`
+}
+
+// WorkspaceFile is one of the files that make an agent what it is.
+type WorkspaceFile struct {
+	Name    string // "SOUL.md"
+	Path    string // absolute
+	Content string
+	Missing bool
+	Dropped int    // characters cut from the middle, 0 if none
+	Warning string // why the file was cut, refused or could not be read
+}
+
+// NoticeKind names a live, unrecorded happening.
+type NoticeKind string
+
+// The kinds of notice.
+const (
+	NoticeRun        NoticeKind = "run"         // a run was accepted or changed state
+	NoticeText       NoticeKind = "text"        // streamed reply text
+	NoticeThinking   NoticeKind = "thinking"    // streamed thinking text
+	NoticeReset      NoticeKind = "reset"       // the streamed text so far is void: the call is made again
+	NoticeToolCall   NoticeKind = "tool_call"   // a tool call begins
+	NoticeToolResult NoticeKind = "tool_result" // a tool call ended
+	NoticeUsage      NoticeKind = "usage"       // a step was recorded; Run.Usage is its sum
+	NoticeRetry      NoticeKind = "retry"       // the provider asked to wait
+	NoticeLag        NoticeKind = "lag"         // this subscriber was too slow; some notices were dropped
+)
+
+// Notice tells a live view what happens. It is best effort: the record is the
+// run's events.
+type Notice struct {
+	Kind    NoticeKind  `json:"kind"`
+	Session SessionKey  `json:"session"`
+	RunID   string      `json:"runId,omitempty"`
+	Text    string      `json:"text,omitempty"`
+	Run     *Run        `json:"run,omitempty"`
+	Call    *ToolCall   `json:"call,omitempty"`
+	Result  *ToolResult `json:"result,omitempty"`
+}

@@ -1,0 +1,44 @@
+package goclaw
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// ToolSpec is what a model is told about a tool.
+type ToolSpec struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Schema      json.RawMessage `json:"schema"` // JSON Schema of the arguments, an object
+
+	// Idempotent tools may run again when a crash left their result
+	// unrecorded. It is not sent to the model.
+	Idempotent bool `json:"idempotent,omitempty"`
+}
+
+// Invocation is one tool call with what the tool may know about its caller.
+type Invocation struct {
+	Call    ToolCall // Arguments have been validated against the schema
+	Fence   Fence    // the calling run
+	Session SessionKey
+	Depth   int
+	Profile Profile
+}
+
+// Tool is the port to something that an agent can do.
+type Tool interface {
+	// Spec is constant for the life of the value.
+	Spec() ToolSpec
+
+	// Call runs the tool. A failure is a result with IsError for the model,
+	// never a panic. Call returns within a second of ctx's end, having ended
+	// every process that it started. It is safe for concurrent use. The
+	// caller sets CallID and Name of the result.
+	Call(ctx context.Context, in Invocation) ToolResult
+}
+
+// ToolError is a failed result that the model can act on.
+func ToolError(text string) ToolResult { return ToolResult{Content: text, IsError: true} }
+
+// ToolOK is a successful result.
+func ToolOK(text string) ToolResult { return ToolResult{Content: text} }

@@ -1,0 +1,201 @@
+package turn
+
+import (
+	"strings"
+
+	"goclaw"
+)
+
+// State is the fold of a run's events.
+type State struct {
+	Prompt *goclaw.PromptEvent // nil until event 0 is recorded
+	Steps  []Step
+	Usage  goclaw.Usage
+	End    *goclaw.EndEvent // nil until the run has ended
+	Next   int              // sequence number of the next event
+
+	// LostModelCalls counts takeovers that may have lost a paid reply.
+	LostModelCalls int
+}
+
+// Step is one model reply and what became of its tool calls.
+type Step struct {
+	Reply   goclaw.ModelEvent
+	Calls   []goclaw.ToolCall
+	Intents map[string]goclaw.Intent
+	Results map[string]goclaw.ToolResult
+}
+
+// Fold folds a whole log, in order.
+func Fold(events []goclaw.Event) State {
+	var s State
+	for _, e := range events {
+		s = Apply(s, e)
+	}
+	return s
+}
+
+// Apply folds one more event into s. It shares memory with s, which must not
+// be used afterwards.
+func Apply(s State, e goclaw.Event) State {
+	s.Next = e.Seq + 1
+	switch e.Kind {
+	case goclaw.EventPrompt:
+		s.Prompt = e.Prompt
+	case goclaw.EventModel:
+		s.Usage = s.Usage.Add(e.Model.Usage)
+		s.Steps = append(s.Steps, Step{
+			Reply:   *e.Model,
+			Calls:   e.Model.Message.Calls(),
+			Intents: map[string]goclaw.Intent{},
+			Results: map[string]goclaw.ToolResult{},
+		})
+	case goclaw.EventIntent:
+		if last := s.last(); last != nil {
+			for _, in := range e.Intent.Calls {
+				last.Intents[in.CallID] = in
+			}
+		}
+	case goclaw.EventResult:
+		if last := s.last(); last != nil {
+			last.Results[e.Result.CallID] = *e.Result
+		}
+	case goclaw.EventResumed:
+		if e.Resumed.ModelCallLost {
+			s.LostModelCalls++
+		}
+	case goclaw.EventEnd:
+		s.End = e.End
+	}
+	return s
+}
+
+func (s State) last() *Step {
+	if len(s.Steps) == 0 {
+		return nil
+	}
+	return &s.Steps[len(s.Steps)-1]
+}
+
+// Pending returns the calls of the last reply that have no result yet.
+func (s State) Pending() []goclaw.ToolCall {
+	last := s.last()
+	if last == nil {
+		return nil
+	}
+	var calls []goclaw.ToolCall
+	for _, c := range last.Calls {
+		if _, done := last.Results[c.ID]; !done {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+// ActionKind names what Next decides.
+type ActionKind int
+
+// The actions of the loop.
+const (
+	Assemble  ActionKind = iota // no prompt is recorded: assemble it and take the input
+	CallModel                   // ask the model
+	CallTools                   // run Calls, in parallel
+	Finish                      // end the run with State, Result and Error
+	Done                        // the run has ended
+)
+
+// Action is what is to be done next.
+type Action struct {
+	Kind   ActionKind
+	Calls  []goclaw.ToolCall
+	State  goclaw.RunState
+	Result string
+	Error  string
+	Silent bool
+}
+
+// Next decides. maxCalls bounds the model calls of the run; 0 means no bound.
+func Next(s State, maxCalls int) Action {
+	last := s.last()
+	switch {
+	case s.End != nil:
+		return Action{Kind: Done}
+	case s.Prompt == nil:
+		return Action{Kind: Assemble}
+	case last == nil:
+		return Action{Kind: CallModel}
+	}
+	if pending := s.Pending(); len(pending) > 0 {
+		return Action{Kind: CallTools, Calls: pending}
+	}
+	if len(last.Calls) > 0 {
+		if maxCalls > 0 && len(s.Steps) >= maxCalls {
+			return Action{
+				Kind: Finish, State: goclaw.StateFailed, Result: s.Text(),
+				Error: "the limit of model calls for this run is reached (maxTurns)",
+			}
+		}
+		return Action{Kind: CallModel}
+	}
+	return finish(last.Reply)
+}
+
+func finish(reply goclaw.ModelEvent) Action {
+	text := strings.TrimSpace(reply.Message.PlainText())
+	switch {
+	case reply.Stop == goclaw.StopRefusal:
+		return Action{Kind: Finish, State: goclaw.StateFailed, Result: text, Error: "the model refused to answer"}
+	case reply.Stop == goclaw.StopMaxTokens:
+		text += "\n\n[cut here: the model reached its output limit]"
+	}
+	return Action{
+		Kind: Finish, State: goclaw.StateCompleted, Result: text,
+		Silent: IsSilent(text),
+	}
+}
+
+// IsSilent reports whether a reply asks for silence: it is NO_REPLY, give or
+// take quotes, emphasis and a full stop around it.
+func IsSilent(text string) bool {
+	return strings.Trim(text, " \t\r\n\"'`*_.") == goclaw.NoReply ||
+		strings.Trim(text, " \t\r\n\"'`*.") == goclaw.NoReply
+}
+
+// Text joins what the model has said so far: the partial work of a run that
+// was stopped.
+func (s State) Text() string {
+	var parts []string
+	for _, st := range s.Steps {
+		if t := strings.TrimSpace(st.Reply.Message.PlainText()); t != "" {
+			parts = append(parts, t)
+		}
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// Recovery is what a new owner of the run must record before it goes on.
+type Recovery struct {
+	Event     goclaw.ResumedEvent
+	Uncertain []goclaw.ToolResult // results for the calls that are not run again
+}
+
+// Recover decides what a takeover by owner means: calls that may have run and
+// are not idempotent get a result that says so, and are never repeated.
+func Recover(s State, owner string) Recovery {
+	r := Recovery{Event: goclaw.ResumedEvent{Owner: owner}}
+	last := s.last()
+	for _, c := range s.Pending() {
+		intent, began := last.Intents[c.ID]
+		if !began || intent.Idempotent {
+			continue
+		}
+		r.Event.Uncertain = append(r.Event.Uncertain, c.ID)
+		r.Uncertain = append(r.Uncertain, goclaw.ToolResult{
+			CallID: c.ID, Name: c.Name, IsError: true,
+			Content: "Interrupted: the process died while this call ran, and its outcome is unknown. " +
+				"It was not repeated. Check what it did before you decide to run it again.",
+		})
+	}
+	r.Event.ModelCallLost = s.Prompt != nil && s.End == nil && Next(s, 0).Kind == CallModel
+	return r
+}

@@ -1,0 +1,200 @@
+package definition
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"goclaw"
+)
+
+// Policy narrows a set of tools. Deny wins; an empty Allow allows all.
+type Policy struct {
+	Allow []string
+	Deny  []string
+}
+
+// Allows reports whether the policy lets a tool through.
+func (p Policy) Allows(tool string) bool {
+	if slices.Contains(p.Deny, tool) || slices.Contains(p.Deny, "*") {
+		return false
+	}
+	return len(p.Allow) == 0 || slices.Contains(p.Allow, tool) || slices.Contains(p.Allow, "*")
+}
+
+// Agent is the settled configuration of one agent.
+type Agent struct {
+	ID        string
+	Name      string
+	Workspace string // absolute path
+	Model     string
+	Thinking  string
+	Tools     Policy
+	Subagents Subagents
+}
+
+// Subagents says how an agent's workers run.
+type Subagents struct {
+	MaxSpawnDepth int
+	MaxChildren   int
+	RunTimeout    time.Duration // 0: none
+	AllowAgents   []string
+	Model         string
+	Thinking      string
+	Tools         Policy
+	Inherit       []string // workspace files that workers see; nil: the default
+}
+
+// Rules is what the resolution needs to know of the world.
+type Rules struct {
+	Agents map[string]Agent
+
+	// Tools are the names of all tools there are.
+	Tools []string
+
+	// WorkerTools is the most that a worker gets; SpawnTools come on top
+	// where its depth allows spawning.
+	WorkerTools []string
+	SpawnTools  []string
+
+	MainFiles   []string
+	WorkerFiles []string
+
+	// ResolveModel turns an id or an alias into provider/model, or says why
+	// it can't.
+	ResolveModel func(string) (string, error)
+}
+
+// Main resolves the profile of a session's own turns. model and thinking
+// override the agent's; "" does not.
+func (r Rules) Main(agentID, model, thinking string) (goclaw.Profile, error) {
+	a, ok := r.Agents[agentID]
+	if !ok {
+		return goclaw.Profile{}, fmt.Errorf("no agent %q is configured; there are: %s", agentID, strings.Join(r.agentIDs(), ", "))
+	}
+	m, err := r.ResolveModel(first(model, a.Model))
+	if err != nil {
+		return goclaw.Profile{}, err
+	}
+	return goclaw.Profile{
+		Agent: a.ID, Workspace: a.Workspace, Model: m, Thinking: first(thinking, a.Thinking, "off"),
+		Tools: filter(r.Tools, a.Tools), PromptMode: goclaw.PromptFull, Inherit: r.MainFiles,
+		MaxSpawnDepth: a.Subagents.MaxSpawnDepth, MaxChildren: a.Subagents.MaxChildren,
+	}, nil
+}
+
+// Requester is what a spawn is checked against.
+type Requester struct {
+	Depth    int // 0 for a main session
+	Children int // its session's unended workers
+	Profile  goclaw.Profile
+}
+
+// Worker resolves a spawned run's profile, or refuses. The checks come in the
+// order of spec section 5: depth, children, allowAgents, definition, model.
+func (r Rules) Worker(q goclaw.SpawnRequest, from Requester) (goclaw.Profile, *goclaw.SpawnReply) {
+	forbid := func(format string, args ...any) (goclaw.Profile, *goclaw.SpawnReply) {
+		reply := goclaw.Forbidden(fmt.Sprintf(format, args...))
+		return goclaw.Profile{}, &reply
+	}
+	fail := func(format string, args ...any) (goclaw.Profile, *goclaw.SpawnReply) {
+		reply := goclaw.Failed(fmt.Sprintf(format, args...))
+		return goclaw.Profile{}, &reply
+	}
+	if from.Depth >= from.Profile.MaxSpawnDepth {
+		return forbid("sessions_spawn is not allowed at this depth (current depth: %d, max: %d)", from.Depth, from.Profile.MaxSpawnDepth)
+	}
+	if limit := from.Profile.MaxChildren; limit > 0 && from.Children >= limit {
+		return forbid("%s", TooManyChildren(from.Children, limit))
+	}
+	own, ok := r.Agents[from.Profile.Agent]
+	if !ok {
+		return fail("the requester's agent %q is no longer configured", from.Profile.Agent)
+	}
+	target := own
+	if q.AgentID != "" && q.AgentID != own.ID {
+		if !slices.Contains(own.Subagents.AllowAgents, "*") && !slices.Contains(own.Subagents.AllowAgents, q.AgentID) {
+			return forbid("agentId %q is not allowed for agent %q (allowed: %s)", q.AgentID, own.ID, allowed(own))
+		}
+		if target, ok = r.Agents[q.AgentID]; !ok {
+			return fail("no agent %q is configured; there are: %s", q.AgentID, strings.Join(r.agentIDs(), ", "))
+		}
+	}
+	if q.Agent != "" {
+		return fail("no definition %q exists; leave agent out to spawn a plain worker", q.Agent)
+	}
+	model, err := r.ResolveModel(first(q.Model, target.Subagents.Model, from.Profile.Model))
+	if err != nil {
+		return fail("%v", err)
+	}
+	depth := from.Depth + 1
+	files := target.Subagents.Inherit
+	if files == nil {
+		files = r.WorkerFiles
+	}
+	timeout := target.Subagents.RunTimeout
+	if q.TimeoutSeconds != nil {
+		timeout = time.Duration(*q.TimeoutSeconds) * time.Second
+	}
+	return goclaw.Profile{
+		Agent: target.ID, Workspace: target.Workspace, Model: model,
+		Thinking:   first(q.Thinking, target.Subagents.Thinking, from.Profile.Thinking, "off"),
+		Tools:      r.workerTools(target, from, depth),
+		PromptMode: goclaw.PromptMinimal, Inherit: files, Strict: true,
+		TimeoutMs:     timeout.Milliseconds(),
+		MaxSpawnDepth: from.Profile.MaxSpawnDepth, MaxChildren: target.Subagents.MaxChildren,
+	}, nil
+}
+
+// TooManyChildren words the refusal of a spawn beyond the limit.
+func TooManyChildren(active, limit int) string {
+	return fmt.Sprintf("sessions_spawn has reached max active children for this session (%d/%d); wait for one to be announced or cancel one", active, limit)
+}
+
+// workerTools never gives a worker what its requester's own policy denies.
+func (r Rules) workerTools(target Agent, from Requester, depth int) []string {
+	most := slices.Clone(r.WorkerTools)
+	if depth < from.Profile.MaxSpawnDepth {
+		most = append(most, r.SpawnTools...)
+	}
+	most = filter(most, target.Tools)
+	most = filter(most, target.Subagents.Tools)
+	return slices.DeleteFunc(most, func(t string) bool { return !slices.Contains(from.Profile.Tools, t) })
+}
+
+func filter(tools []string, p Policy) []string {
+	kept := make([]string, 0, len(tools))
+	for _, t := range tools {
+		if p.Allows(t) {
+			kept = append(kept, t)
+		}
+	}
+	slices.Sort(kept)
+	return kept
+}
+
+func (r Rules) agentIDs() []string {
+	ids := make([]string, 0, len(r.Agents))
+	for id := range r.Agents {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func allowed(a Agent) string {
+	if len(a.Subagents.AllowAgents) == 0 {
+		return "only itself"
+	}
+	return strings.Join(a.Subagents.AllowAgents, ", ")
+}
+
+func first(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}

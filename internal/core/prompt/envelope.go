@@ -1,0 +1,64 @@
+package prompt
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"goclaw"
+)
+
+// Turn is what changes from turn to turn and therefore stands in the newest
+// user message only.
+type Turn struct {
+	Run    goclaw.Run
+	Text   string    // the input
+	Now    time.Time // in the person's time zone
+	Active []string  // names of the session's workers that are under way
+}
+
+// Envelope is the user message that opens a turn: a worker's first message, or
+// a main session's input behind its delimited facts.
+func Envelope(t Turn) goclaw.Message {
+	if t.Run.Trigger == goclaw.TriggerSpawn {
+		return goclaw.Text(goclaw.RoleUser, workerEnvelope(t.Run))
+	}
+	facts := []string{t.Now.Format("Monday 2006-01-02 15:04 -07:00"), "via " + via(t.Run)}
+	if len(t.Active) > 0 {
+		facts = append(facts, "workers under way: "+strings.Join(t.Active, ", "))
+	}
+	return goclaw.Text(goclaw.RoleUser, "<turn_context>\n"+strings.Join(facts, " | ")+"\n</turn_context>\n\n"+t.Text)
+}
+
+func via(r goclaw.Run) string {
+	switch {
+	case r.Trigger != goclaw.TriggerUser:
+		return string(r.Trigger)
+	case r.Session.Kind == goclaw.KindChannel:
+		return r.Session.Channel + " " + r.Session.PeerKind
+	case r.Session.Kind == goclaw.KindAPI:
+		return "api"
+	}
+	return "chat"
+}
+
+func workerEnvelope(r goclaw.Run) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "[Subagent Context] You are running as a subagent (depth %d/%d). "+
+		"Results auto-announce to your requester; do not busy-poll for status.\n",
+		r.Depth, max(r.Depth, r.Profile.MaxSpawnDepth))
+	fmt.Fprintf(&b, "Requester: %s | channel: %s | session: %s | label: %s\n",
+		r.Requester, channelOf(r.Requester), r.Session, r.Name())
+	if r.Context != "" {
+		fmt.Fprintf(&b, "\nContext:\n%s\n", r.Context)
+	}
+	fmt.Fprintf(&b, "\n[Subagent Task]: %s", r.Task)
+	return b.String()
+}
+
+func channelOf(k goclaw.SessionKey) string {
+	if k.Kind == goclaw.KindChannel {
+		return k.Channel
+	}
+	return string(k.Kind)
+}

@@ -1,0 +1,31 @@
+package goclaw
+
+// SpawnRequest asks for a subagent run. Empty fields take the defaults of spec
+// section 5.
+type SpawnRequest struct {
+	Task           string       `json:"task"`
+	Agent          string       `json:"agent,omitempty"`   // a definition's name
+	AgentID        string       `json:"agentId,omitempty"` // a configured agent
+	Context        string       `json:"context,omitempty"`
+	Label          string       `json:"label,omitempty"`
+	Model          string       `json:"model,omitempty"`
+	Thinking       string       `json:"thinking,omitempty"`
+	TimeoutSeconds *int         `json:"timeoutSeconds,omitempty"` // 0: none
+	Cleanup        Cleanup      `json:"cleanup,omitempty"`
+	Announce       AnnounceMode `json:"announce,omitempty"`
+}
+
+// SpawnReply answers a SpawnRequest: accepted is said only once the run is
+// durable. Status is accepted, forbidden or error.
+type SpawnReply struct {
+	Status     string `json:"status"`
+	RunID      string `json:"runId,omitempty"`
+	SessionKey string `json:"sessionKey,omitempty"`
+	Error      string `json:"error,omitempty"`
+}
+
+// Forbidden is a refusal by policy, Failed one for a bad request.
+func Forbidden(why string) SpawnReply { return SpawnReply{Status: "forbidden", Error: why} }
+
+// Failed says what was wrong with the request.
+func Failed(why string) SpawnReply { return SpawnReply{Status: "error", Error: why} }

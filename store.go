@@ -36,8 +36,8 @@ type Acceptance struct {
 	// (0: no bound). Beyond it the acceptance fails with ErrTooManyChildren.
 	MaxChildren int
 
-	// Coalesce returns a queued run of the same session and trigger, if there
-	// is one, instead of accepting another.
+	// Coalesce returns an unended run of the same session and trigger that has
+	// recorded no event yet, if there is one, instead of accepting another.
 	Coalesce bool
 }
 

@@ -124,7 +124,11 @@ func (r Rules) Worker(q goclaw.SpawnRequest, from Requester) (goclaw.Profile, *g
 	if q.Agent != "" {
 		return fail("no definition %q exists; leave agent out to spawn a plain worker", q.Agent)
 	}
-	model, err := r.ResolveModel(first(q.Model, target.Subagents.Model, from.Profile.Model))
+	fallback := from.Profile.Model
+	if target.ID != own.ID {
+		fallback = first(target.Model, fallback)
+	}
+	model, err := r.ResolveModel(first(q.Model, target.Subagents.Model, fallback))
 	if err != nil {
 		return fail("%v", err)
 	}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"time"
 
 	"goclaw"
 )
@@ -47,6 +46,10 @@ type Leases interface {
 
 	// Heartbeat renews the owner's lease and tells what it still holds.
 	Heartbeat(ctx context.Context, h goclaw.Heartbeat) (goclaw.Pulse, error)
+
+	// Asked returns the runs of owner whose cancellation was asked. It only
+	// reads, so it may be called every second.
+	Asked(ctx context.Context, owner string) ([]string, error)
 
 	// Release lets go of all runs of owner: they become interrupted and can
 	// be claimed at once.
@@ -97,6 +100,3 @@ type Sessions interface {
 	// ChangeSession creates the session if need be.
 	ChangeSession(ctx context.Context, key goclaw.SessionKey, c goclaw.SessionChange, now goclaw.Millis) error
 }
-
-// Clock is the engine's only source of time, for tests that need another.
-type Clock func() time.Time

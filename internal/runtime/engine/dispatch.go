@@ -1,0 +1,259 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"goclaw"
+	"goclaw/internal/core/announce"
+)
+
+const (
+	sweepEvery = time.Second // how soon what no wake told of is found
+	claimBatch = 64
+)
+
+// Run dispatches until ctx ends; then it stops the work under way, lets its
+// runs go so that any owner can resume them at once, and returns nil.
+func (e *Engine) Run(ctx context.Context) error {
+	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	beating := make(chan struct{})
+	go func() {
+		defer close(beating)
+		e.beat(ctx, work)
+	}()
+	err := e.dispatch(ctx, work)
+	stop(errShutdown)
+	e.jobs.Wait()
+	<-beating
+	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if rerr := e.o.Store.Release(release, e.o.Owner, goclaw.At(time.Now())); rerr != nil {
+		err = errors.Join(err, fmt.Errorf("release runs: %w", rerr))
+	}
+	return err
+}
+
+// dispatch is the claim loop. Jobs live in work, which outlasts ctx until Run
+// has told them why they stop.
+func (e *Engine) dispatch(ctx, work context.Context) error {
+	sweep := time.NewTicker(sweepEvery)
+	defer sweep.Stop()
+	due := time.NewTimer(0)
+	defer due.Stop()
+	first, tidyAt := e.o.SoleOwner, time.Now()
+	for {
+		next, err := e.wakeRequesters(ctx)
+		if err != nil && ctx.Err() == nil {
+			e.o.Log.Error("announcements could not be looked at; trying again", "err", err)
+		}
+		found, err := e.claim(ctx, work, first)
+		switch {
+		case err == nil:
+			first = first && found == claimBatch
+		case ctx.Err() == nil:
+			e.o.Log.Error("runs could not be claimed; trying again", "err", err)
+		}
+		if found == claimBatch {
+			continue
+		}
+		if now := time.Now(); !now.Before(tidyAt) {
+			e.tidy(ctx)
+			tidyAt = now.Add(time.Minute)
+		}
+		wait := time.Hour
+		if next != 0 {
+			wait = max(0, time.Until(next.Time()))
+		}
+		due.Reset(wait)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-e.wake:
+		case <-due.C:
+		case <-sweep.C:
+			e.lookForCancels(ctx)
+		}
+	}
+}
+
+// claim takes what can run and starts it.
+func (e *Engine) claim(ctx, work context.Context, deadOwners bool) (int, error) {
+	claimed, err := e.o.Store.Claim(ctx, goclaw.ClaimRequest{
+		Owner: e.o.Owner, Now: goclaw.At(time.Now()), Lease: e.o.Lease, Max: claimBatch,
+		MaxWorkers: e.o.MaxWorkers, DeadOwners: deadOwners,
+	})
+	if err != nil {
+		return 0, err
+	}
+	for _, c := range claimed {
+		e.start(work, c)
+	}
+	return len(claimed), nil
+}
+
+func (e *Engine) start(work context.Context, c goclaw.Claimed) {
+	if c.TakeOver {
+		e.resumed.Add(1)
+		e.o.Log.Info("resuming", "run", c.Run.ID, "session", c.Run.Session.String(), "epoch", c.Run.Epoch)
+	}
+	j := newJob(e, work, c)
+	e.mu.Lock()
+	e.inFlight[c.Run.ID] = j
+	e.mu.Unlock()
+	e.jobs.Go(func() {
+		defer func() {
+			e.mu.Lock()
+			if e.inFlight[c.Run.ID] == j {
+				delete(e.inFlight, c.Run.ID)
+			}
+			e.mu.Unlock()
+			j.release()
+			e.Wake()
+		}()
+		j.run()
+	})
+}
+
+// Settle ends the runs whose cancellation was asked, and starts nothing else.
+// It is for a process that does not dispatch; with SoleOwner it also settles
+// what a dead owner left.
+func (e *Engine) Settle(ctx context.Context) error {
+	claimed, err := e.o.Store.Claim(ctx, goclaw.ClaimRequest{
+		Owner: e.o.Owner, Now: goclaw.At(time.Now()), Lease: e.o.Lease, Max: claimBatch,
+		OnlyCancelled: true, DeadOwners: e.o.SoleOwner,
+	})
+	if err != nil {
+		return fmt.Errorf("settle cancelled runs: %w", err)
+	}
+	for _, c := range claimed {
+		e.start(ctx, c)
+	}
+	e.jobs.Wait()
+	return nil
+}
+
+// wakeRequesters accepts an announcement turn for every session that has ready
+// inbox items, and returns when the next item will be ready (0: unknown).
+func (e *Engine) wakeRequesters(ctx context.Context) (goclaw.Millis, error) {
+	items, err := e.o.Store.Pending(ctx, goclaw.SessionKey{})
+	if err != nil {
+		return 0, err
+	}
+	bySession := map[goclaw.SessionKey][]goclaw.InboxItem{}
+	for _, it := range items {
+		bySession[it.Session] = append(bySession[it.Session], it)
+	}
+	var earliest goclaw.Millis
+	for key, items := range bySession {
+		ready, next := announce.Ready(items, goclaw.At(time.Now()), e.o.Announce)
+		if next != 0 && (earliest == 0 || next < earliest) {
+			earliest = next
+		}
+		if len(ready) == 0 {
+			continue
+		}
+		if err := e.acceptAnnouncement(ctx, key); err != nil {
+			return earliest, err
+		}
+	}
+	return earliest, nil
+}
+
+func (e *Engine) acceptAnnouncement(ctx context.Context, key goclaw.SessionKey) error {
+	profile, err := e.sessionProfile(ctx, key, "")
+	if err != nil {
+		return err
+	}
+	_, _, err = e.Accept(ctx, goclaw.Acceptance{
+		Run:      goclaw.Run{Session: key, Trigger: goclaw.TriggerAnnouncement, Profile: profile},
+		Coalesce: true,
+	})
+	return err
+}
+
+// beat renews the lease at a third of its length while there is work, and ends
+// the work that was lost. It outlasts ctx until the work has stopped.
+func (e *Engine) beat(ctx, work context.Context) {
+	tick := time.NewTicker(e.o.Lease / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-work.Done():
+			return
+		case <-tick.C:
+		}
+		held := e.snapshot()
+		if len(held) == 0 {
+			continue
+		}
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.o.Lease/3)
+		pulse, err := e.o.Store.Heartbeat(bounded, goclaw.Heartbeat{
+			Owner: e.o.Owner, Now: goclaw.At(time.Now()), Lease: e.o.Lease,
+		})
+		cancel()
+		if err != nil {
+			e.o.Log.Error("the lease could not be renewed; trying again", "err", err)
+			continue
+		}
+		for id, j := range held {
+			if pulse.Held[id] != j.fence.Epoch && e.holds(id, j) {
+				j.stop(errLost)
+			}
+		}
+	}
+}
+
+func (e *Engine) snapshot() map[string]*job {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	held := make(map[string]*job, len(e.inFlight))
+	for id, j := range e.inFlight {
+		held[id] = j
+	}
+	return held
+}
+
+func (e *Engine) holds(id string, j *job) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.inFlight[id] == j
+}
+
+// lookForCancels finds cancellations that another process asked for.
+func (e *Engine) lookForCancels(ctx context.Context) {
+	if len(e.snapshot()) == 0 {
+		return
+	}
+	ids, err := e.o.Store.Asked(ctx, e.o.Owner)
+	if err != nil {
+		if ctx.Err() == nil {
+			e.o.Log.Error("cancellations could not be looked at; trying again", "err", err)
+		}
+		return
+	}
+	for _, id := range ids {
+		e.stopJob(id, "asked by another process")
+	}
+}
+
+func (e *Engine) stopJob(id, why string) {
+	e.mu.Lock()
+	j := e.inFlight[id]
+	e.mu.Unlock()
+	if j != nil {
+		j.stop(cancelled{why})
+	}
+}
+
+func (e *Engine) tidy(ctx context.Context) {
+	var before goclaw.Millis
+	if e.o.ArchiveAfter > 0 {
+		before = goclaw.At(time.Now().Add(-e.o.ArchiveAfter))
+	}
+	if _, err := e.o.Store.Tidy(ctx, goclaw.At(time.Now()), before); err != nil && ctx.Err() == nil {
+		e.o.Log.Error("sessions could not be tidied; trying again", "err", err)
+	}
+}

@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"goclaw"
+	"goclaw/internal/core/announce"
+	"goclaw/internal/core/definition"
+	"goclaw/internal/core/schema"
+)
+
+// Models finds the provider of a model.
+type Models interface {
+	// Provider returns the provider of provider/model and the model's name
+	// without the prefix.
+	Provider(model string) (goclaw.Provider, string, error)
+}
+
+// Files reads a workspace's files.
+type Files interface {
+	Files(dir string) ([]goclaw.WorkspaceFile, error)
+}
+
+// Options are the engine's collaborators and limits.
+type Options struct {
+	Store  Store
+	Models Models
+	Files  Files
+	Tools  []goclaw.Tool
+	Rules  definition.Rules
+
+	Owner     string        // this process's id, unique for its life
+	SoleOwner bool          // a lock proves that no other owner lives
+	Lease     time.Duration // default 15 s, renewed at a third of it
+
+	MaxWorkers   int // spawned runs at once in the whole store; 0: no bound
+	MaxCalls     int // model calls per run; 0: no bound
+	Announce     announce.Policy
+	ArchiveAfter time.Duration // of kept workers' sessions; 0: never
+
+	Publish func(goclaw.Notice) // live view; may be nil
+	Hook    func(point string)  // named failpoints of crash tests; may be nil
+	NewID   func() string       // ids of runs
+	Zone    *time.Location      // the person's
+	Host    string              // facts of the process for the prompt
+	OS      string
+	Log     *slog.Logger
+}
+
+// Engine runs runs. Its methods are safe for concurrent use.
+type Engine struct {
+	o       Options
+	tools   map[string]goclaw.Tool
+	schemas map[string]*schema.Schema
+	wake    chan struct{}
+	resumed atomic.Int64
+
+	mu       sync.Mutex
+	inFlight map[string]*job
+	jobs     sync.WaitGroup
+}
+
+// The causes that end a run's work.
+var (
+	errShutdown = errors.New("goclaw is shutting down")
+	errLost     = errors.New("the run's lease was lost")
+	errTimeout  = errors.New("the run's time is up")
+)
+
+// cancelled is the cause when someone asked for the run's end.
+type cancelled struct{ why string }
+
+func (c cancelled) Error() string { return "cancelled: " + c.why }
+
+// New makes an engine. It fails if a tool's schema can't be compiled or two
+// tools share a name.
+func New(o Options) (*Engine, error) {
+	if o.Lease == 0 {
+		o.Lease = 15 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Publish == nil {
+		o.Publish = func(goclaw.Notice) {}
+	}
+	if o.Hook == nil {
+		o.Hook = func(string) {}
+	}
+	if o.Zone == nil {
+		o.Zone = time.Local
+	}
+	e := &Engine{
+		o: o, tools: map[string]goclaw.Tool{}, schemas: map[string]*schema.Schema{},
+		wake: make(chan struct{}, 1), inFlight: map[string]*job{},
+	}
+	for _, t := range o.Tools {
+		if err := e.AddTool(t); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// AddTool registers one more tool. It must not be called once Run has begun.
+func (e *Engine) AddTool(t goclaw.Tool) error {
+	spec := t.Spec()
+	if _, dup := e.tools[spec.Name]; dup {
+		return fmt.Errorf("two tools are named %q", spec.Name)
+	}
+	s, err := schema.Compile(spec.Schema)
+	if err != nil {
+		return fmt.Errorf("tool %s: %w", spec.Name, err)
+	}
+	e.tools[spec.Name], e.schemas[spec.Name] = t, s
+	return nil
+}
+
+// Accept takes a run in and returns once it is durable.
+func (e *Engine) Accept(ctx context.Context, a goclaw.Acceptance) (goclaw.Run, bool, error) {
+	a.Run.ID = e.o.NewID()
+	a.Run.State = goclaw.StateQueued
+	a.Run.CreatedAt = goclaw.At(time.Now())
+	run, created, err := e.o.Store.Accept(ctx, a)
+	if err != nil {
+		return goclaw.Run{}, false, fmt.Errorf("accept run: %w", err)
+	}
+	if created {
+		e.publishRun(run)
+		e.Wake()
+	}
+	return run, created, nil
+}
+
+// Wake makes the dispatcher look for work now.
+func (e *Engine) Wake() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Resumed is how many unfinished runs this process has taken over.
+func (e *Engine) Resumed() int { return int(e.resumed.Load()) }
+
+func (e *Engine) publishRun(r goclaw.Run) {
+	e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeRun, Session: r.Session, RunID: r.ID, Run: &r})
+}

@@ -1,0 +1,294 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"goclaw"
+	"goclaw/internal/core/announce"
+	"goclaw/internal/core/prompt"
+	"goclaw/internal/core/turn"
+)
+
+// job executes one claimed run.
+type job struct {
+	e        *Engine
+	r        goclaw.Run
+	fence    goclaw.Fence
+	takeOver bool
+
+	work    context.Context // the engine's; ends at shutdown
+	ctx     context.Context // ends with a cause: shutdown, lost, timeout, cancelled
+	stop    context.CancelCauseFunc
+	release func()
+
+	mu    sync.Mutex // tools record their results concurrently
+	state turn.State
+
+	prompt  goclaw.Prompt
+	history []goclaw.Message
+}
+
+func newJob(e *Engine, work context.Context, c goclaw.Claimed) *job {
+	ctx, stop := context.WithCancelCause(work)
+	release := func() { stop(context.Canceled) }
+	if c.Run.Deadline != 0 {
+		var end context.CancelFunc
+		ctx, end = context.WithDeadlineCause(ctx, c.Run.Deadline.Time(), errTimeout)
+		release = func() { end(); stop(context.Canceled) }
+	}
+	return &job{e: e, work: work, r: c.Run, fence: c.Run.Fence(), takeOver: c.TakeOver, ctx: ctx, stop: stop, release: release}
+}
+
+// run works until the run has ended or is no longer ours.
+func (j *job) run() {
+	j.e.publishRun(j.r)
+	err := j.loop()
+	if err == nil {
+		return
+	}
+	cause := context.Cause(j.ctx)
+	var asked cancelled
+	switch {
+	case errors.Is(err, goclaw.ErrFenced), errors.Is(cause, errLost):
+		j.e.o.Log.Warn("run is no longer ours; letting it go", "run", j.r.ID)
+		return
+	case errors.Is(cause, errShutdown):
+		return
+	case errors.Is(cause, errTimeout):
+		why := fmt.Sprintf("the run's limit of %s is over", time.Duration(j.r.Profile.TimeoutMs)*time.Millisecond)
+		err = j.end(turn.Action{State: goclaw.StateTimeout, Result: j.state.Text(), Error: why})
+	case errors.As(cause, &asked):
+		err = j.end(turn.Action{State: goclaw.StateCancelled, Result: j.state.Text(), Error: asked.why})
+	default:
+		err = j.end(turn.Action{State: goclaw.StateFailed, Result: j.state.Text(), Error: err.Error()})
+	}
+	if err != nil {
+		j.e.o.Log.Error("the run's end could not be recorded; it will be resumed", "run", j.r.ID, "err", err)
+	}
+}
+
+func (j *job) loop() error {
+	if err := j.load(); err != nil {
+		return err
+	}
+	for {
+		if j.ctx.Err() != nil {
+			return context.Cause(j.ctx)
+		}
+		var err error
+		switch a := turn.Next(j.state, j.e.o.MaxCalls); a.Kind {
+		case turn.Assemble:
+			err = j.assemble()
+		case turn.CallModel:
+			err = j.callModel()
+		case turn.CallTools:
+			err = j.callTools(a.Calls)
+		case turn.Finish:
+			return j.end(a)
+		case turn.Done:
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// load folds what is recorded. After a takeover it records what can't be known.
+func (j *job) load() error {
+	fresh, err := j.e.o.Store.Run(j.ctx, j.r.ID)
+	if err != nil {
+		return fmt.Errorf("load run: %w", err)
+	}
+	if fresh.CancelAt != 0 {
+		j.stop(cancelled{fresh.CancelWhy})
+	}
+	events, err := j.e.o.Store.Events(context.WithoutCancel(j.ctx), j.r.ID)
+	if err != nil {
+		return fmt.Errorf("load events: %w", err)
+	}
+	j.state = turn.Fold(events)
+	if j.state.Prompt == nil {
+		return nil
+	}
+	if err := j.loadPrompt(); err != nil {
+		return err
+	}
+	if !j.takeOver {
+		return nil
+	}
+	rec := turn.Recover(j.state, j.e.o.Owner)
+	events = []goclaw.Event{{Kind: goclaw.EventResumed, Resumed: &rec.Event}}
+	for i := range rec.Uncertain {
+		events = append(events, goclaw.Event{Kind: goclaw.EventResult, Result: &rec.Uncertain[i]})
+	}
+	return j.append(events, goclaw.Batch{})
+}
+
+func (j *job) loadPrompt() error {
+	raw, err := j.e.o.Store.Blob(j.ctx, j.state.Prompt.PromptSHA)
+	if err != nil {
+		return fmt.Errorf("load recorded prompt: %w", err)
+	}
+	if err := json.Unmarshal(raw, &j.prompt); err != nil {
+		return fmt.Errorf("recorded prompt %s: %w", j.state.Prompt.PromptSHA, err)
+	}
+	return j.loadHistory()
+}
+
+func (j *job) loadHistory() error {
+	if j.r.Trigger == goclaw.TriggerCron {
+		return nil
+	}
+	logs, err := j.e.o.Store.History(j.ctx, j.r.Session, j.r.Ordinal)
+	if err != nil {
+		return fmt.Errorf("load transcript: %w", err)
+	}
+	j.history = turn.Transcript(logs)
+	return nil
+}
+
+// assemble makes event 0: the prompt and the turn's input. An announcement's
+// input is what is ready now; the same transaction marks it as consumed.
+func (j *job) assemble() error {
+	p, err := j.e.assemble(j.r.Profile)
+	if err != nil {
+		return err
+	}
+	for _, w := range p.Warnings {
+		j.e.o.Log.Warn("workspace file", "run", j.r.ID, "what", w)
+	}
+	sha, blob, err := encodePrompt(p)
+	if err != nil {
+		return err
+	}
+	if err := j.loadHistory(); err != nil {
+		return err
+	}
+	text, consume := j.r.Task, []string(nil)
+	if j.r.Trigger == goclaw.TriggerAnnouncement {
+		if text, consume, err = j.announced(); err != nil {
+			return err
+		}
+		if len(consume) == 0 { // an earlier turn took them
+			return j.end(turn.Action{State: goclaw.StateCompleted, Silent: true})
+		}
+	}
+	active, err := j.activeWorkers()
+	if err != nil {
+		return err
+	}
+	input := prompt.Envelope(prompt.Turn{Run: j.r, Text: text, Now: time.Now().In(j.e.o.Zone), Active: active})
+	j.prompt = p
+	err = j.append([]goclaw.Event{{
+		Kind:   goclaw.EventPrompt,
+		Prompt: &goclaw.PromptEvent{PromptSHA: sha, Input: input, Inbox: consume},
+	}}, goclaw.Batch{Blobs: []goclaw.Blob{{SHA256: sha, Data: blob}}, Consume: consume})
+	if errors.Is(err, goclaw.ErrConsumed) {
+		return nil // another turn was faster: look again at what is ready
+	}
+	return err
+}
+
+func (j *job) announced() (text string, ids []string, err error) {
+	items, err := j.e.o.Store.Pending(j.ctx, j.r.Session)
+	if err != nil {
+		return "", nil, fmt.Errorf("load announcements: %w", err)
+	}
+	ready, _ := announce.Ready(items, goclaw.At(time.Now()), j.e.o.Announce)
+	for _, it := range ready {
+		ids = append(ids, it.ID)
+	}
+	return announce.Input(ready), ids, nil
+}
+
+func (j *job) activeWorkers() ([]string, error) {
+	if j.r.Session.IsWorker() {
+		return nil, nil
+	}
+	runs, err := j.e.o.Store.Runs(j.ctx, goclaw.RunFilter{
+		Requester: j.r.Session, Triggers: []goclaw.Trigger{goclaw.TriggerSpawn}, Active: true, Limit: 20,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("load workers: %w", err)
+	}
+	names := make([]string, len(runs))
+	for i, r := range runs {
+		names[len(runs)-1-i] = r.Name()
+	}
+	return names, nil
+}
+
+// append records events, in order, and folds them in.
+func (j *job) append(events []goclaw.Event, b goclaw.Batch) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	b.Events = j.number(events)
+	usage := j.usageWith(events)
+	b.Usage, b.Now = &usage, goclaw.At(time.Now())
+	if err := j.persist(func(ctx context.Context) error { return j.e.o.Store.Append(ctx, j.fence, b) }); err != nil {
+		return err
+	}
+	for _, ev := range b.Events {
+		j.state = turn.Apply(j.state, ev)
+	}
+	j.publishUsage()
+	return nil
+}
+
+func (j *job) usageWith(events []goclaw.Event) goclaw.Usage {
+	sum := j.state.Usage
+	for _, ev := range events {
+		if ev.Kind == goclaw.EventModel {
+			sum = sum.Add(ev.Model.Usage)
+		}
+	}
+	return sum
+}
+
+func (j *job) number(events []goclaw.Event) []goclaw.Event {
+	now := goclaw.At(time.Now())
+	for i := range events {
+		events[i].Seq, events[i].At = j.state.Next+i, now
+	}
+	return events
+}
+
+// persist writes, and tries again more and more rarely, until it succeeds, the
+// run is not ours any more, or the process stops: a store that can't write now
+// loses nothing that has happened.
+func (j *job) persist(write func(context.Context) error) error {
+	ctx := context.WithoutCancel(j.ctx)
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		err := write(ctx)
+		if err == nil || errors.Is(err, goclaw.ErrFenced) || errors.Is(err, goclaw.ErrConsumed) {
+			return err
+		}
+		if cause := context.Cause(j.ctx); errors.Is(cause, errShutdown) || errors.Is(cause, errLost) {
+			return err
+		}
+		j.e.o.Log.Error("a step could not be recorded; trying again", "run", j.r.ID, "err", err, "in", wait)
+		pause(j.work, wait)
+	}
+}
+
+// pause waits for d or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+func (j *job) publishUsage() {
+	r := j.r
+	r.State, r.Usage = goclaw.StateRunning, j.state.Usage
+	j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeUsage, Session: r.Session, RunID: r.ID, Run: &r})
+}

@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"goclaw"
+	"goclaw/internal/core/prompt"
+	"goclaw/internal/core/turn"
+)
+
+const (
+	maxTries  = 8
+	firstWait = 500 * time.Millisecond
+	longWait  = 60 * time.Second
+	// A server that asks for more than this is not waited for: the run fails
+	// and says so.
+	patience = 15 * time.Minute
+)
+
+// callModel makes one model call and records the reply: with the intents of
+// its tool calls, or, when it is final, with the run's end.
+func (j *job) callModel() error {
+	began := time.Now()
+	reply, tries, err := j.stream()
+	if err != nil {
+		return err
+	}
+	j.e.o.Hook("model.after")
+	j.nameCalls(&reply.Message)
+	model := goclaw.Event{Kind: goclaw.EventModel, Model: &goclaw.ModelEvent{
+		Message: reply.Message, Stop: reply.Stop, Usage: reply.Usage,
+		Model: reply.Model, TookMs: time.Since(began).Milliseconds(), Tries: tries,
+	}}
+	if calls := reply.Message.Calls(); len(calls) > 0 {
+		return j.append(append([]goclaw.Event{model}, j.intents(calls)...), goclaw.Batch{})
+	}
+	after := turn.Apply(j.state, goclaw.Event{Seq: j.state.Next, Kind: model.Kind, Model: model.Model})
+	return j.end(turn.Next(after, 0), model)
+}
+
+// stream asks the model, again if the provider says that it makes sense.
+func (j *job) stream() (goclaw.ModelReply, int, error) {
+	provider, model, err := j.e.o.Models.Provider(j.r.Profile.Model)
+	if err != nil {
+		return goclaw.ModelReply{}, 0, err
+	}
+	req := j.request(model)
+	for try := 1; ; try++ {
+		j.e.o.Hook("model.before")
+		var shown bool
+		reply, err := provider.Stream(j.ctx, req, func(d goclaw.Delta) {
+			shown = true
+			j.e.o.Publish(goclaw.Notice{Kind: d.Kind, Session: j.r.Session, RunID: j.r.ID, Text: d.Text})
+		})
+		if err == nil {
+			return reply, try, nil
+		}
+		var failed *goclaw.ProviderError
+		if j.ctx.Err() != nil || !errors.As(err, &failed) || !failed.Retry || try == maxTries || failed.After > patience {
+			return goclaw.ModelReply{}, try, giveUp(err, try)
+		}
+		if shown {
+			j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeReset, Session: j.r.Session, RunID: j.r.ID})
+		}
+		wait := backoff(try, failed.After)
+		text := fmt.Sprintf("%v; trying again in %s (try %d of %d)", failed, wait.Round(100*time.Millisecond), try+1, maxTries)
+		j.e.o.Log.Warn("model call failed", "run", j.r.ID, "try", try, "err", failed, "wait", wait)
+		j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeRetry, Session: j.r.Session, RunID: j.r.ID, Text: text})
+		pause(j.ctx, wait)
+		if j.ctx.Err() != nil {
+			return goclaw.ModelReply{}, try, context.Cause(j.ctx)
+		}
+	}
+}
+
+func giveUp(err error, tries int) error {
+	if tries > 1 {
+		return fmt.Errorf("%w (after %d tries)", err, tries)
+	}
+	return err
+}
+
+// backoff doubles from half a second to a minute with a fifth of jitter; a
+// server's own delay is kept, and never undercut.
+func backoff(try int, server time.Duration) time.Duration {
+	wait := min(firstWait<<(try-1), longWait)
+	jitter := time.Duration(rand.Int64N(int64(wait) / 5))
+	if server > 0 {
+		return server + jitter/4
+	}
+	return wait + jitter
+}
+
+// request renders the recorded prompt and transcript. Equal records give equal
+// bytes.
+func (j *job) request(model string) goclaw.ModelRequest {
+	msgs := make([]goclaw.Message, 0, len(j.history)+2*len(j.state.Steps)+1)
+	msgs = append(msgs, j.history...)
+	return goclaw.ModelRequest{
+		Model: model, System: prompt.Render(j.prompt), Tools: j.prompt.Tools,
+		Messages: append(msgs, j.state.Messages()...),
+		Thinking: j.prompt.Thinking, MaxTokens: j.prompt.MaxTokens,
+		Session: j.r.Session.String(),
+	}
+}
+
+// nameCalls gives every call an id that no other call of the run has: some
+// servers send none, or the same twice.
+func (j *job) nameCalls(m *goclaw.Message) {
+	seen := map[string]bool{}
+	for _, st := range j.state.Steps {
+		for _, c := range st.Calls {
+			seen[c.ID] = true
+		}
+	}
+	for i, p := range m.Parts {
+		if p.Kind != goclaw.PartToolCall {
+			continue
+		}
+		call := *p.Call
+		if call.ID == "" || seen[call.ID] {
+			call.ID = fmt.Sprintf("call_%d_%d", j.state.Next, i)
+			m.Parts[i].Call = &call
+		}
+		seen[call.ID] = true
+	}
+}

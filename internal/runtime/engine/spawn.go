@@ -1,0 +1,207 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"goclaw"
+	"goclaw/internal/core/definition"
+)
+
+// Spawn checks and accepts a subagent run for the caller of a tool, in the
+// order of spec section 5. The same call of the same run spawns once, however
+// often it is made. A refusal is a reply; an error means that the store could
+// not be asked.
+func (e *Engine) Spawn(ctx context.Context, in goclaw.Invocation, q goclaw.SpawnRequest) (goclaw.SpawnReply, error) {
+	return e.spawn(ctx, in, q, &in.Fence)
+}
+
+// SpawnFor is Spawn for a person, on behalf of a main session. Such a run is
+// announced by itself.
+func (e *Engine) SpawnFor(ctx context.Context, key goclaw.SessionKey, q goclaw.SpawnRequest) (goclaw.SpawnReply, error) {
+	profile, err := e.sessionProfile(ctx, key, "")
+	if err != nil {
+		return goclaw.SpawnReply{}, err
+	}
+	q.Announce = goclaw.AnnounceEach
+	return e.spawn(ctx, goclaw.Invocation{Session: key, Profile: profile}, q, nil)
+}
+
+func (e *Engine) spawn(ctx context.Context, in goclaw.Invocation, q goclaw.SpawnRequest, fence *goclaw.Fence) (goclaw.SpawnReply, error) {
+	var known string
+	if fence != nil {
+		known = "spawn:" + fence.Run + ":" + in.Call.ID
+		if run, ok, err := e.spawned(ctx, fence.Run, known); err != nil || ok {
+			return accepted(run), err
+		}
+	}
+	if strings.TrimSpace(q.Task) == "" {
+		return goclaw.Failed("task is empty; say what the worker shall do"), nil
+	}
+	if q.TimeoutSeconds != nil && *q.TimeoutSeconds < 0 {
+		return goclaw.Failed("timeoutSeconds is negative; 0 means no limit"), nil
+	}
+	active, err := e.o.Store.Runs(ctx, goclaw.RunFilter{
+		Requester: in.Session, Triggers: []goclaw.Trigger{goclaw.TriggerSpawn}, Active: true,
+	})
+	if err != nil {
+		return goclaw.SpawnReply{}, fmt.Errorf("count workers: %w", err)
+	}
+	profile, refused := e.o.Rules.Worker(q, definition.Requester{
+		Depth: in.Depth, Children: len(active), Profile: in.Profile,
+	})
+	if refused != nil {
+		return *refused, nil
+	}
+	run := goclaw.Run{
+		Session: goclaw.SubagentKey(profile.Agent, e.o.NewID()), Trigger: goclaw.TriggerSpawn,
+		Requester: in.Session, Parent: in.Fence.Run, Depth: in.Depth + 1,
+		Label: strings.TrimSpace(q.Label), Task: q.Task, Context: q.Context, Profile: profile,
+		Cleanup: q.Cleanup, Announce: q.Announce,
+	}
+	if run.Cleanup == "" {
+		run.Cleanup = goclaw.CleanupKeep
+	}
+	if run.Announce == "" {
+		run.Announce = goclaw.AnnounceTogether
+	}
+	run, _, err = e.Accept(ctx, goclaw.Acceptance{
+		Run: run, Key: known, ParentFence: fence, MaxChildren: in.Profile.MaxChildren,
+	})
+	if errors.Is(err, goclaw.ErrTooManyChildren) {
+		return goclaw.Forbidden(definition.TooManyChildren(in.Profile.MaxChildren, in.Profile.MaxChildren)), nil
+	}
+	if err != nil {
+		return goclaw.SpawnReply{}, err
+	}
+	return accepted(run), nil
+}
+
+// spawned finds the run that this very call accepted before a crash.
+func (e *Engine) spawned(ctx context.Context, parent, key string) (goclaw.Run, bool, error) {
+	runs, err := e.o.Store.Runs(ctx, goclaw.RunFilter{Parent: parent})
+	if err != nil {
+		return goclaw.Run{}, false, fmt.Errorf("look for the spawned run: %w", err)
+	}
+	for _, r := range runs {
+		if r.Idempotent == key {
+			return r, true, nil
+		}
+	}
+	return goclaw.Run{}, false, nil
+}
+
+func accepted(r goclaw.Run) goclaw.SpawnReply {
+	return goclaw.SpawnReply{Status: "accepted", RunID: r.ID, SessionKey: r.Session.String()}
+}
+
+// Cancel asks for a run's end, found by id or prefix, and for that of its
+// descendants if cascade is set. It returns the runs that were asked now.
+func (e *Engine) Cancel(ctx context.Context, id, why string, cascade bool) ([]goclaw.Run, error) {
+	run, err := e.o.Store.Run(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	asked, err := e.o.Store.Cancel(ctx, goclaw.Cancellation{
+		Run: run.ID, Why: why, Now: goclaw.At(time.Now()), Cascade: cascade,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cancel run: %w", err)
+	}
+	for _, r := range asked {
+		e.stopJob(r.ID, why)
+	}
+	e.Wake()
+	return asked, nil
+}
+
+func (e *Engine) cancelChildren(ctx context.Context, parent goclaw.Run) error {
+	children, err := e.o.Store.Runs(ctx, goclaw.RunFilter{
+		Requester: parent.Session, Triggers: []goclaw.Trigger{goclaw.TriggerSpawn}, Active: true,
+	})
+	if err != nil {
+		return err
+	}
+	for _, c := range children {
+		if _, err := e.Cancel(ctx, c.ID, "its requester was stopped", true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Submit accepts a person's message as a turn of its session.
+func (e *Engine) Submit(ctx context.Context, in goclaw.Inbound) (goclaw.Run, error) {
+	profile, err := e.sessionProfile(ctx, in.Session, in.Model)
+	if err != nil {
+		return goclaw.Run{}, err
+	}
+	key := in.Key
+	if key != "" {
+		key = "inbound:" + in.Session.String() + ":" + key
+	}
+	run, _, err := e.Accept(ctx, goclaw.Acceptance{
+		Run: goclaw.Run{Session: in.Session, Trigger: goclaw.TriggerUser, Task: in.Text, Profile: profile},
+		Key: key,
+	})
+	return run, err
+}
+
+// sessionProfile resolves the profile of a session's next turn. A worker's
+// session keeps the profile of its run.
+func (e *Engine) sessionProfile(ctx context.Context, key goclaw.SessionKey, model string) (goclaw.Profile, error) {
+	if key.IsWorker() {
+		runs, err := e.o.Store.Runs(ctx, goclaw.RunFilter{Session: key, Limit: 1})
+		if err != nil {
+			return goclaw.Profile{}, err
+		}
+		if len(runs) == 0 {
+			return goclaw.Profile{}, fmt.Errorf("session %s: %w", key, goclaw.ErrNotFound)
+		}
+		return runs[0].Profile, nil
+	}
+	s, err := e.o.Store.Session(ctx, key)
+	if err != nil && !errors.Is(err, goclaw.ErrNotFound) {
+		return goclaw.Profile{}, fmt.Errorf("load session: %w", err)
+	}
+	if model == "" {
+		model = s.Model
+	}
+	return e.o.Rules.Main(key.Agent, model, s.Thinking)
+}
+
+// Explain returns the prompt that a query asks for: the recorded one of a run,
+// or the one that the next turn of a session would get.
+func (e *Engine) Explain(ctx context.Context, q goclaw.ContextQuery) (goclaw.Prompt, error) {
+	if q.Run == "" {
+		profile, err := e.sessionProfile(ctx, q.Session, "")
+		if err != nil {
+			return goclaw.Prompt{}, err
+		}
+		return e.assemble(profile)
+	}
+	run, err := e.o.Store.Run(ctx, q.Run)
+	if err != nil {
+		return goclaw.Prompt{}, err
+	}
+	events, err := e.o.Store.Events(ctx, run.ID)
+	if err != nil {
+		return goclaw.Prompt{}, err
+	}
+	if len(events) == 0 || events[0].Prompt == nil {
+		return e.assemble(run.Profile)
+	}
+	raw, err := e.o.Store.Blob(ctx, events[0].Prompt.PromptSHA)
+	if err != nil {
+		return goclaw.Prompt{}, fmt.Errorf("load recorded prompt: %w", err)
+	}
+	var p goclaw.Prompt
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return goclaw.Prompt{}, fmt.Errorf("recorded prompt: %w", err)
+	}
+	return p, nil
+}

@@ -1,0 +1,169 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"goclaw"
+)
+
+// Runner takes messages in and ends runs; the engine is one.
+type Runner interface {
+	Submit(ctx context.Context, in goclaw.Inbound) (goclaw.Run, error)
+	SpawnFor(ctx context.Context, key goclaw.SessionKey, q goclaw.SpawnRequest) (goclaw.SpawnReply, error)
+	Cancel(ctx context.Context, id, why string, cascade bool) ([]goclaw.Run, error)
+}
+
+// Explainer shows prompts.
+type Explainer interface {
+	Explain(ctx context.Context, q goclaw.ContextQuery) (goclaw.Prompt, error)
+}
+
+// Record is what is known of runs and sessions.
+type Record interface {
+	Runs
+	Transcripts
+}
+
+// Runs are the recorded runs.
+type Runs interface {
+	Run(ctx context.Context, id string) (goclaw.Run, error)
+	Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, error)
+	Events(ctx context.Context, run string) ([]goclaw.Event, error)
+}
+
+// Transcripts are the recorded sessions.
+type Transcripts interface {
+	History(ctx context.Context, key goclaw.SessionKey, before int64) ([]goclaw.RunLog, error)
+	AllSessions(ctx context.Context) ([]goclaw.Session, error)
+	ChangeSession(ctx context.Context, key goclaw.SessionKey, c goclaw.SessionChange, now goclaw.Millis) error
+}
+
+// Pending tells which results are still on their way to a session.
+type Pending interface {
+	Pending(ctx context.Context, session goclaw.SessionKey) ([]goclaw.InboxItem, error)
+}
+
+// Feed is the live view.
+type Feed interface {
+	Subscribe(ctx context.Context, match func(goclaw.Notice) bool) <-chan goclaw.Notice
+}
+
+// Options are the gateway's collaborators.
+type Options struct {
+	Runner    Runner
+	Explainer Explainer
+	Record    Record
+	Pending   Pending
+	Feed      Feed
+
+	// ResolveModel checks a model that a person names.
+	ResolveModel func(string) (string, error)
+	// Agents are the configured agents' ids.
+	Agents []string
+	// Status describes the process; the gateway adds nothing to it.
+	Status func(context.Context) (goclaw.Status, error)
+	Log    *slog.Logger
+}
+
+// Gateway is safe for concurrent use.
+type Gateway struct{ o Options }
+
+// New returns a gateway.
+func New(o Options) *Gateway {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Gateway{o}
+}
+
+// Receive takes a person's message in. It returns once the message is durable;
+// a slash command is answered at once instead.
+func (g *Gateway) Receive(ctx context.Context, in goclaw.Inbound) (goclaw.Receipt, error) {
+	in.Text = strings.TrimSpace(in.Text)
+	switch {
+	case in.Text == "":
+		return goclaw.Receipt{}, goclaw.BadRequest("the message is empty")
+	case in.Session.IsZero():
+		return goclaw.Receipt{}, goclaw.BadRequest("the message names no session")
+	case in.Session.IsWorker():
+		return goclaw.Receipt{}, goclaw.BadRequest(fmt.Sprintf("%s is a worker's session; talk to the agent that spawned it", in.Session))
+	case !g.hasAgent(in.Session.Agent):
+		return goclaw.Receipt{}, goclaw.BadRequest(fmt.Sprintf("no agent %q is configured; there are: %s", in.Session.Agent, strings.Join(g.o.Agents, ", ")))
+	}
+	if in.Model != "" {
+		if _, err := g.o.ResolveModel(in.Model); err != nil {
+			return goclaw.Receipt{}, goclaw.BadRequest(err.Error())
+		}
+	}
+	if strings.HasPrefix(in.Text, "/") {
+		if reply, ok, err := g.command(ctx, in); ok || err != nil {
+			return goclaw.Receipt{Reply: reply}, err
+		}
+	}
+	run, err := g.o.Runner.Submit(ctx, in)
+	if err != nil {
+		return goclaw.Receipt{}, err
+	}
+	return goclaw.Receipt{Run: &run}, nil
+}
+
+func (g *Gateway) hasAgent(id string) bool {
+	for _, a := range g.o.Agents {
+		if a == id {
+			return true
+		}
+	}
+	return false
+}
+
+// Subscribe follows the live view.
+func (g *Gateway) Subscribe(ctx context.Context, match func(goclaw.Notice) bool) <-chan goclaw.Notice {
+	return g.o.Feed.Subscribe(ctx, match)
+}
+
+// Runs lists runs.
+func (g *Gateway) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, error) {
+	return g.o.Record.Runs(ctx, f)
+}
+
+// RunLog returns a run, found by id or prefix, with its events.
+func (g *Gateway) RunLog(ctx context.Context, id string) (goclaw.RunLog, error) {
+	run, err := g.o.Record.Run(ctx, id)
+	if err != nil {
+		return goclaw.RunLog{}, err
+	}
+	events, err := g.o.Record.Events(ctx, run.ID)
+	if err != nil {
+		return goclaw.RunLog{}, err
+	}
+	return goclaw.RunLog{Run: run, Events: events}, nil
+}
+
+// Cancel ends a run and all that it started.
+func (g *Gateway) Cancel(ctx context.Context, id, why string) ([]goclaw.Run, error) {
+	return g.o.Runner.Cancel(ctx, id, why, true)
+}
+
+// Sessions lists the sessions, newest first.
+func (g *Gateway) Sessions(ctx context.Context) ([]goclaw.Session, error) {
+	return g.o.Record.AllSessions(ctx)
+}
+
+// History returns a session's transcript since its last reset.
+func (g *Gateway) History(ctx context.Context, key goclaw.SessionKey) ([]goclaw.RunLog, error) {
+	return g.o.Record.History(ctx, key, 0)
+}
+
+// Context explains a prompt.
+func (g *Gateway) Context(ctx context.Context, q goclaw.ContextQuery) (goclaw.Prompt, error) {
+	if q.Session.IsZero() && q.Agent != "" {
+		q.Session = goclaw.MainKey(q.Agent)
+	}
+	return g.o.Explainer.Explain(ctx, q)
+}
+
+// Status describes the process.
+func (g *Gateway) Status(ctx context.Context) (goclaw.Status, error) { return g.o.Status(ctx) }

@@ -1,0 +1,7 @@
+// Package sessions gives agents the tools that speak of runs and sessions:
+// sessions_spawn, subagents, sessions_list, sessions_history, session_status.
+//
+// It decides nothing: the Spawner checks and accepts. Invariants: an agent
+// sees and controls only runs that its own session asked for, and reads only
+// sessions of its own agent; a worker is never offered other sessions.
+package sessions

@@ -128,7 +128,8 @@ func TestAnyPrefixGoesOn(t *testing.T) {
 				for _, u := range rec.Uncertain {
 					again = again && u.CallID != c.ID
 				}
-				if again && !strings.HasPrefix(c.Name, "safe") {
+				_, began := s.Steps[len(s.Steps)-1].Intents[c.ID]
+				if began && again && !strings.HasPrefix(c.Name, "safe") {
 					t.Fatalf("%s %s would run twice", c.Name, c.ID)
 				}
 			}

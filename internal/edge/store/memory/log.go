@@ -1,0 +1,222 @@
+package memory
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"goclaw"
+)
+
+// Events returns the run's events in order; none if there is no such run.
+func (s *Store) Events(ctx context.Context, run string) (events []goclaw.Event, err error) {
+	err = s.do(ctx, "read events", func() error {
+		if r := s.byID[run]; r != nil {
+			events, err = r.log()
+		}
+		return err
+	})
+	return events, err
+}
+
+func (r *record) log() ([]goclaw.Event, error) {
+	var events []goclaw.Event
+	for i, data := range r.events {
+		var e goclaw.Event
+		if err := json.Unmarshal(data, &e); err != nil {
+			return nil, fmt.Errorf("event %d of run %s: %w", i, r.ID, err)
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// Append writes one batch to the run's record.
+func (s *Store) Append(ctx context.Context, f goclaw.Fence, b goclaw.Batch) error {
+	return s.do(ctx, "append to run", func() error {
+		r, events, err := s.check(f, b)
+		if err != nil {
+			return err
+		}
+		s.append(r, b, events)
+		return nil
+	})
+}
+
+// check decides whether b may be appended, and encodes its events. An event
+// without a time gets the batch's.
+func (s *Store) check(f goclaw.Fence, b goclaw.Batch) (*record, [][]byte, error) {
+	for _, blob := range b.Blobs {
+		if sum := contentSHA(blob.Data); sum != blob.SHA256 {
+			return nil, nil, fmt.Errorf("blob is named %q but its SHA-256 is %s", blob.SHA256, sum)
+		}
+	}
+	r, err := s.fence(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	var events [][]byte
+	for i, e := range b.Events {
+		if want := len(r.events) + i; e.Seq != want {
+			return nil, nil, fmt.Errorf("run %s: event has seq %d, the log continues with %d", r.ID, e.Seq, want)
+		}
+		if e.At == 0 {
+			e.At = b.Now
+		}
+		data, err := json.Marshal(e)
+		if err != nil {
+			return nil, nil, fmt.Errorf("event %d: %w", e.Seq, err)
+		}
+		events = append(events, data)
+	}
+	for i, id := range b.Consume {
+		item := s.item(id)
+		if item == nil {
+			return nil, nil, fmt.Errorf("inbox item %s: %w", id, goclaw.ErrNotFound)
+		}
+		if item.ConsumedAt != 0 || slices.Contains(b.Consume[:i], id) {
+			return nil, nil, fmt.Errorf("item %s: %w", id, goclaw.ErrConsumed)
+		}
+	}
+	return r, events, nil
+}
+
+func contentSHA(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func (s *Store) item(id string) *goclaw.InboxItem {
+	for _, i := range s.inbox {
+		if i.ID == id {
+			return i
+		}
+	}
+	return nil
+}
+
+func (s *Store) append(r *record, b goclaw.Batch, events [][]byte) {
+	r.events = append(r.events, events...)
+	for _, blob := range b.Blobs {
+		s.putBlob(blob.SHA256, blob.Data)
+	}
+	for _, id := range b.Consume {
+		item := s.item(id)
+		item.ConsumedBy, item.ConsumedAt = r.ID, b.Now
+	}
+	if b.Usage != nil {
+		r.Usage = copyUsage(*b.Usage)
+	}
+}
+
+func (s *Store) putBlob(sha string, data []byte) {
+	if _, ok := s.blobs[sha]; !ok {
+		s.blobs[sha] = slices.Clone(data)
+	}
+}
+
+// End closes the run.
+func (s *Store) End(ctx context.Context, f goclaw.Fence, e goclaw.Ending) error {
+	return s.do(ctx, "end run", func() error {
+		if err := checkEnding(f, e); err != nil {
+			return err
+		}
+		r, events, err := s.check(f, e.Batch)
+		if err != nil {
+			return err
+		}
+		if a := e.Announce; a != nil && s.item(a.ID) != nil {
+			return fmt.Errorf("there is an inbox item %s already", a.ID)
+		}
+		if o := e.Outbox; o != nil && s.outbound(o.ID) != nil {
+			return fmt.Errorf("there is an outbound %s already", o.ID)
+		}
+		s.append(r, e.Batch, events)
+		r.State, r.Result, r.Error, r.FinishedAt, r.Owner = e.State, e.Result, e.Error, e.Now, ""
+		s.open = slices.DeleteFunc(s.open, func(o *record) bool { return o == r })
+		s.touch(r.Session, e.Now)
+		if e.Announce != nil {
+			item := *e.Announce
+			item.GroupOpen, item.ConsumedBy, item.ConsumedAt = false, "", 0
+			if item.CreatedAt == 0 {
+				item.CreatedAt = e.Now
+			}
+			s.inbox = append(s.inbox, &item)
+		}
+		if e.Outbox != nil {
+			out := *e.Outbox
+			out.State, out.Attempts, out.Error = "pending", 0, ""
+			if out.CreatedAt == 0 {
+				out.CreatedAt = e.Now
+			}
+			s.outbox = append(s.outbox, &out)
+		}
+		return nil
+	})
+}
+
+func checkEnding(f goclaw.Fence, e goclaw.Ending) error {
+	if !e.State.Ended() {
+		return fmt.Errorf("%s is not the state of a run that has ended", e.State)
+	}
+	if a := e.Announce; a != nil {
+		if a.ID == "" || a.Source != f.Run {
+			return fmt.Errorf("announcement %q has source %q; it needs an id, and its source is the run that ends", a.ID, a.Source)
+		}
+		if err := checkKey(a.Session); err != nil {
+			return fmt.Errorf("announcement: %w", err)
+		}
+	}
+	if o := e.Outbox; o != nil {
+		if o.ID == "" || o.Run != f.Run {
+			return fmt.Errorf("outbound %q is of run %q; it needs an id, and its run is the one that ends", o.ID, o.Run)
+		}
+		if err := checkKey(o.Session); err != nil {
+			return fmt.Errorf("outbound: %w", err)
+		}
+	}
+	return nil
+}
+
+// PutArtifact stores data as the artifact a of the run that f claims, in place
+// of one of the same name. a's Run, Size, SHA256 and CreatedAt are set here; a
+// SHA256 that is given must be right.
+func (s *Store) PutArtifact(ctx context.Context, f goclaw.Fence, a goclaw.Artifact, data []byte, now goclaw.Millis) error {
+	return s.do(ctx, "put artifact", func() error {
+		sum := contentSHA(data)
+		switch {
+		case a.Name == "":
+			return errors.New("it has no name")
+		case a.SHA256 != "" && a.SHA256 != sum:
+			return fmt.Errorf("%s: the given SHA-256 is %s, the content's %s", a.Name, a.SHA256, sum)
+		}
+		r, err := s.fence(f)
+		if err != nil {
+			return err
+		}
+		s.putBlob(sum, data)
+		if s.artifacts[r.ID] == nil {
+			s.artifacts[r.ID] = map[string]goclaw.Artifact{}
+		}
+		a.Run, a.SHA256, a.Size, a.CreatedAt = r.ID, sum, int64(len(data)), now
+		s.artifacts[r.ID][a.Name] = a
+		return nil
+	})
+}
+
+// Artifacts returns what the run left, by name.
+func (s *Store) Artifacts(ctx context.Context, run string) (found []goclaw.Artifact, err error) {
+	err = s.do(ctx, "list artifacts", func() error {
+		for _, a := range s.artifacts[run] {
+			found = append(found, a)
+		}
+		return nil
+	})
+	slices.SortFunc(found, func(a, b goclaw.Artifact) int { return strings.Compare(a.Name, b.Name) })
+	return found, err
+}

@@ -1,0 +1,168 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"goclaw"
+)
+
+// Accept stores a queued run, and its session if that is new. created is false
+// when the key was known or the acceptance coalesced. It checks, in this
+// order: the parent's fence, the key, coalescing, the limit of children.
+// A session that was archived or deleted is neither any more once it has a new
+// run.
+func (s *Store) Accept(ctx context.Context, a goclaw.Acceptance) (run goclaw.Run, created bool, err error) {
+	const op = "accept run"
+	if err := checkAcceptance(a); err != nil {
+		return goclaw.Run{}, false, fmt.Errorf("%s: %w", op, err)
+	}
+	profile, err := json.Marshal(a.Run.Profile)
+	if err != nil {
+		return goclaw.Run{}, false, fmt.Errorf("%s: %w", op, err)
+	}
+	err = s.write(ctx, op, func(ctx context.Context, t *tx) error {
+		known, err := t.admit(ctx, a)
+		if err != nil || known != nil {
+			if known != nil {
+				run = *known
+			}
+			return err
+		}
+		run, err = t.enqueue(ctx, a, string(profile))
+		created = true
+		return err
+	})
+	if err != nil {
+		return goclaw.Run{}, false, err
+	}
+	return run, created, nil
+}
+
+func checkAcceptance(a goclaw.Acceptance) error {
+	if a.Run.ID == "" {
+		return errors.New("the run has no id")
+	}
+	if a.Run.State != goclaw.StateQueued {
+		return fmt.Errorf("run %s is %s: only a queued run can be accepted", a.Run.ID, a.Run.State)
+	}
+	if err := checkKey(a.Run.Session); err != nil {
+		return fmt.Errorf("run %s: %w", a.Run.ID, err)
+	}
+	if !a.Run.Requester.IsZero() {
+		if err := checkKey(a.Run.Requester); err != nil {
+			return fmt.Errorf("run %s: requester: %w", a.Run.ID, err)
+		}
+	}
+	return nil
+}
+
+// admit returns the run that stands for a already, if there is one, or an
+// error if a must not become a run.
+func (t *tx) admit(ctx context.Context, a goclaw.Acceptance) (*goclaw.Run, error) {
+	if a.ParentFence != nil {
+		if _, err := t.fence(ctx, *a.ParentFence); err != nil {
+			return nil, fmt.Errorf("parent: %w", err)
+		}
+	}
+	var known []goclaw.Run
+	if a.Key != "" {
+		err := t.query(ctx, collectRuns(&known),
+			`SELECT `+runColumns+` FROM runs WHERE idempotent = ? AND idempotent <> ''`, a.Key)
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(known) == 0 && a.Coalesce {
+		err := t.query(ctx, collectRuns(&known),
+			`SELECT `+runColumns+` FROM runs
+			WHERE session_key = ? AND finished_at IS NULL AND state = 'queued' AND cancel_at IS NULL AND trigger = ?
+			ORDER BY ordinal LIMIT 1`, a.Run.Session.String(), a.Run.Trigger)
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(known) > 0 {
+		return &known[0], nil
+	}
+	if a.MaxChildren > 0 {
+		var n int
+		err := t.row(ctx, `SELECT count(*) FROM runs WHERE requester_key = ? AND finished_at IS NULL AND trigger = 'spawn'`,
+			[]any{a.Run.Requester.String()}, &n)
+		if err != nil {
+			return nil, err
+		}
+		if n >= a.MaxChildren {
+			return nil, fmt.Errorf("session %s has %d of at most %d: %w", a.Run.Requester, n, a.MaxChildren, goclaw.ErrTooManyChildren)
+		}
+	}
+	return nil, nil
+}
+
+// enqueue inserts the run and its session.
+func (t *tx) enqueue(ctx context.Context, a goclaw.Acceptance, profile string) (goclaw.Run, error) {
+	r := goclaw.Run{
+		ID: a.Run.ID, Session: a.Run.Session, Trigger: a.Run.Trigger,
+		Requester: a.Run.Requester, Parent: a.Run.Parent, Depth: a.Run.Depth,
+		Label: a.Run.Label, Task: a.Run.Task, Context: a.Run.Context, Profile: a.Run.Profile,
+		Cleanup: a.Run.Cleanup, Announce: a.Run.Announce,
+		State: goclaw.StateQueued, CreatedAt: a.Run.CreatedAt, Idempotent: a.Key,
+	}
+	key := r.Session.String()
+	_, err := t.exec(ctx, `INSERT INTO sessions (key, agent, worker, created_at, updated_at, turns) VALUES (?1, ?2, ?3, ?4, ?4, 1)
+		ON CONFLICT (key) DO UPDATE SET turns = turns + 1, updated_at = max(updated_at, ?4), archived_at = NULL, deleted_at = NULL`,
+		key, r.Session.Agent, flag(r.Session.IsWorker()), r.CreatedAt)
+	if err != nil {
+		return goclaw.Run{}, err
+	}
+	var taken bool
+	if err := t.row(ctx, `SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?)`, []any{r.ID}, &taken); err != nil {
+		return goclaw.Run{}, err
+	}
+	if taken {
+		return goclaw.Run{}, fmt.Errorf("there is a run %s already", r.ID)
+	}
+	r.Ordinal, err = t.insert(ctx, `INSERT INTO runs (id, session_key, trigger, requester_key, parent, depth, label, task, context,
+			profile, cleanup, announce, created_at, idempotent, head)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,
+			NOT EXISTS (SELECT 1 FROM runs WHERE session_key = ?2 AND finished_at IS NULL))`,
+		r.ID, key, r.Trigger, r.Requester.String(), r.Parent, r.Depth, r.Label, r.Task, r.Context,
+		profile, r.Cleanup, r.Announce, r.CreatedAt, r.Idempotent)
+	return r, err
+}
+
+// Cancel marks a run, and with Cascade its unended descendants (also those
+// below a run that has ended), and returns those it marked now, oldest first.
+func (s *Store) Cancel(ctx context.Context, c goclaw.Cancellation) ([]goclaw.Run, error) {
+	var marked []goclaw.Run
+	err := s.write(ctx, "cancel run", func(ctx context.Context, t *tx) error {
+		var ordinal int64
+		err := t.row(ctx, `SELECT ordinal FROM runs WHERE id = ?`, []any{c.Run}, &ordinal)
+		if errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("run %s: %w", c.Run, goclaw.ErrNotFound)
+		}
+		if err != nil {
+			return err
+		}
+		return t.returning(ctx, collectRuns(&marked), `
+			WITH RECURSIVE tree (ordinal, id) AS (
+				SELECT ordinal, id FROM runs WHERE ordinal = ?1
+				UNION
+				SELECT child.ordinal, child.id FROM tree
+				JOIN runs AS child ON child.parent = tree.id AND child.parent <> ''
+				WHERE ?2
+			)
+			UPDATE runs SET cancel_at = ?3, cancel_why = ?4
+			WHERE ordinal IN (SELECT ordinal FROM tree) AND finished_at IS NULL AND cancel_at IS NULL
+			RETURNING `+returnedRunColumns(), ordinal, flag(c.Cascade), c.Now, c.Why)
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(marked, func(a, b goclaw.Run) int { return int(a.Ordinal - b.Ordinal) })
+	return marked, nil
+}

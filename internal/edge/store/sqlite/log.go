@@ -1,0 +1,264 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"goclaw"
+)
+
+// record is a fenced run's place in the tables.
+type record struct {
+	ordinal int64
+	session string
+	next    int // the seq of its next event
+}
+
+// fence finds the run that f claims, or ErrFenced if the claim does not hold.
+func (t *tx) fence(ctx context.Context, f goclaw.Fence) (record, error) {
+	var r record
+	err := t.row(ctx, `SELECT ordinal, session_key, coalesce((SELECT max(seq) + 1 FROM events WHERE run_id = runs.id), 0)
+		FROM runs WHERE id = ? AND epoch = ? AND owner = ? AND state = 'running'`,
+		[]any{f.Run, f.Epoch, f.Owner}, &r.ordinal, &r.session, &r.next)
+	if errors.Is(err, sql.ErrNoRows) {
+		return record{}, fmt.Errorf("run %s, epoch %d of %s: %w", f.Run, f.Epoch, f.Owner, goclaw.ErrFenced)
+	}
+	return r, err
+}
+
+// Events returns the run's events in order; none if there is no such run.
+func (s *Store) Events(ctx context.Context, run string) ([]goclaw.Event, error) {
+	var events []goclaw.Event
+	err := s.read(ctx, "read events", func(rows *sql.Rows) error {
+		var data []byte
+		if err := rows.Scan(&data); err != nil {
+			return err
+		}
+		var e goclaw.Event
+		if err := json.Unmarshal(data, &e); err != nil {
+			return fmt.Errorf("event %d of run %s: %w", len(events), run, err)
+		}
+		events = append(events, e)
+		return nil
+	}, `SELECT data FROM events WHERE run_id = ? ORDER BY seq`, run)
+	return events, err
+}
+
+// Append writes one batch to the run's record.
+func (s *Store) Append(ctx context.Context, f goclaw.Fence, b goclaw.Batch) error {
+	const op = "append to run"
+	rows, err := encodeBatch(b)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", op, f.Run, err)
+	}
+	return s.write(ctx, op, func(ctx context.Context, t *tx) error {
+		r, err := t.fence(ctx, f)
+		if err != nil {
+			return err
+		}
+		return t.append(ctx, f.Run, r, b, rows)
+	})
+}
+
+// eventRow is an encoded event.
+type eventRow struct {
+	goclaw.Event
+	data string
+}
+
+// encodeBatch does outside the transaction what can be done there. An event
+// without a time gets the batch's.
+func encodeBatch(b goclaw.Batch) ([]eventRow, error) {
+	rows := make([]eventRow, len(b.Events))
+	for i, e := range b.Events {
+		if e.At == 0 {
+			e.At = b.Now
+		}
+		data, err := json.Marshal(e)
+		if err != nil {
+			return nil, fmt.Errorf("event %d: %w", e.Seq, err)
+		}
+		rows[i] = eventRow{e, string(data)}
+	}
+	for _, blob := range b.Blobs {
+		if sum := contentSHA(blob.Data); sum != blob.SHA256 {
+			return nil, fmt.Errorf("blob is named %q but its SHA-256 is %s", blob.SHA256, sum)
+		}
+	}
+	return rows, nil
+}
+
+func contentSHA(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func (t *tx) append(ctx context.Context, run string, r record, b goclaw.Batch, rows []eventRow) error {
+	for i, e := range rows {
+		if e.Seq != r.next+i {
+			return fmt.Errorf("run %s: event has seq %d, the log continues with %d", run, e.Seq, r.next+i)
+		}
+		_, err := t.exec(ctx, `INSERT INTO events (run_id, seq, kind, at, data) VALUES (?, ?, ?, ?, ?)`,
+			run, e.Seq, e.Kind, e.At, e.data)
+		if err != nil {
+			return err
+		}
+	}
+	for _, blob := range b.Blobs {
+		if err := t.putBlob(ctx, blob.SHA256, blob.Data); err != nil {
+			return err
+		}
+	}
+	for _, id := range b.Consume {
+		if err := t.consume(ctx, run, id, b.Now); err != nil {
+			return err
+		}
+	}
+	if u := b.Usage; u != nil {
+		_, err := t.exec(ctx, `UPDATE runs SET input_tokens = ?, output_tokens = ?, cache_read_tokens = ?, cache_write_tokens = ?,
+			cost_usd = ? WHERE ordinal = ?`, u.Input, u.Output, u.CacheRead, u.CacheWrite, u.CostUSD, r.ordinal)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) putBlob(ctx context.Context, sha string, data []byte) error {
+	if data == nil {
+		data = []byte{} // nil would be NULL
+	}
+	_, err := t.exec(ctx, `INSERT INTO blobs (sha256, data) VALUES (?, ?) ON CONFLICT (sha256) DO NOTHING`, sha, data)
+	return err
+}
+
+func (t *tx) consume(ctx context.Context, run, id string, now goclaw.Millis) error {
+	n, err := t.exec(ctx, `UPDATE inbox SET consumed_by = ?, consumed_at = ? WHERE id = ? AND consumed_at IS NULL`, run, now, id)
+	if err != nil || n > 0 {
+		return err
+	}
+	var known bool
+	if err := t.row(ctx, `SELECT EXISTS (SELECT 1 FROM inbox WHERE id = ?)`, []any{id}, &known); err != nil {
+		return err
+	}
+	if known {
+		return fmt.Errorf("item %s: %w", id, goclaw.ErrConsumed)
+	}
+	return fmt.Errorf("inbox item %s: %w", id, goclaw.ErrNotFound)
+}
+
+// End closes the run; the next run of its session becomes ready with it.
+func (s *Store) End(ctx context.Context, f goclaw.Fence, e goclaw.Ending) error {
+	const op = "end run"
+	rows, err := encodeBatch(e.Batch)
+	if err == nil {
+		err = checkEnding(f, e)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", op, f.Run, err)
+	}
+	return s.write(ctx, op, func(ctx context.Context, t *tx) error {
+		r, err := t.fence(ctx, f)
+		if err != nil {
+			return err
+		}
+		if err := t.append(ctx, f.Run, r, e.Batch, rows); err != nil {
+			return err
+		}
+		if err := t.finish(ctx, r, e); err != nil {
+			return err
+		}
+		if e.Announce != nil {
+			if err := t.announce(ctx, f.Run, *e.Announce, e.Now); err != nil {
+				return err
+			}
+		}
+		if e.Outbox != nil {
+			return t.post(ctx, f.Run, *e.Outbox, e.Now)
+		}
+		return nil
+	})
+}
+
+func checkEnding(f goclaw.Fence, e goclaw.Ending) error {
+	if !e.State.Ended() {
+		return fmt.Errorf("%s is not the state of a run that has ended", e.State)
+	}
+	if a := e.Announce; a != nil {
+		if a.ID == "" || a.Source != f.Run {
+			return fmt.Errorf("announcement %q has source %q; it needs an id, and its source is the run that ends", a.ID, a.Source)
+		}
+		if err := checkKey(a.Session); err != nil {
+			return fmt.Errorf("announcement: %w", err)
+		}
+	}
+	if o := e.Outbox; o != nil {
+		if o.ID == "" || o.Run != f.Run {
+			return fmt.Errorf("outbound %q is of run %q; it needs an id, and its run is the one that ends", o.ID, o.Run)
+		}
+		if err := checkKey(o.Session); err != nil {
+			return fmt.Errorf("outbound: %w", err)
+		}
+	}
+	return nil
+}
+
+// finish sets the run's end and passes its place at the session's head on.
+func (t *tx) finish(ctx context.Context, r record, e goclaw.Ending) error {
+	_, err := t.exec(ctx, `UPDATE runs SET state = ?, result = ?, error = ?, finished_at = ?, owner = '', head = 0 WHERE ordinal = ?`,
+		e.State, e.Result, e.Error, e.Now, r.ordinal)
+	if err != nil {
+		return err
+	}
+	_, err = t.exec(ctx, `UPDATE runs SET head = 1 WHERE head = 0 AND ordinal =
+		(SELECT ordinal FROM runs WHERE session_key = ? AND finished_at IS NULL ORDER BY ordinal LIMIT 1)`, r.session)
+	if err != nil {
+		return err
+	}
+	_, err = t.exec(ctx, `UPDATE sessions SET updated_at = max(updated_at, ?) WHERE key = ?`, e.Now, r.session)
+	return err
+}
+
+// PutArtifact stores data as the artifact a of the run that f claims, in place
+// of one of the same name. a's Run, Size, SHA256 and CreatedAt are set here; a
+// SHA256 that is given must be right.
+func (s *Store) PutArtifact(ctx context.Context, f goclaw.Fence, a goclaw.Artifact, data []byte, now goclaw.Millis) error {
+	const op = "put artifact"
+	sum := contentSHA(data)
+	switch {
+	case a.Name == "":
+		return fmt.Errorf("%s: it has no name", op)
+	case a.SHA256 != "" && a.SHA256 != sum:
+		return fmt.Errorf("%s %s: the given SHA-256 is %s, the content's %s", op, a.Name, a.SHA256, sum)
+	}
+	return s.write(ctx, op, func(ctx context.Context, t *tx) error {
+		if _, err := t.fence(ctx, f); err != nil {
+			return err
+		}
+		if err := t.putBlob(ctx, sum, data); err != nil {
+			return err
+		}
+		_, err := t.exec(ctx, `INSERT INTO artifacts (run_id, name, sha256, size, media_type, created_at) VALUES (?, ?, ?, ?, ?, ?)
+			ON CONFLICT (run_id, name) DO UPDATE SET sha256 = excluded.sha256, size = excluded.size,
+				media_type = excluded.media_type, created_at = excluded.created_at`,
+			f.Run, a.Name, sum, len(data), a.MediaType, now)
+		return err
+	})
+}
+
+// Artifacts returns what the run left, by name.
+func (s *Store) Artifacts(ctx context.Context, run string) ([]goclaw.Artifact, error) {
+	var found []goclaw.Artifact
+	err := s.read(ctx, "list artifacts", func(rows *sql.Rows) error {
+		a := goclaw.Artifact{Run: run}
+		err := rows.Scan(&a.Name, &a.SHA256, &a.Size, &a.MediaType, &a.CreatedAt)
+		found = append(found, a)
+		return err
+	}, `SELECT name, sha256, size, media_type, created_at FROM artifacts WHERE run_id = ? ORDER BY name`, run)
+	return found, err
+}

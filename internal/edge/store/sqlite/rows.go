@@ -1,0 +1,106 @@
+package sqlite
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"goclaw"
+)
+
+// runColumns are the columns that runRow reads, in its order.
+const runColumns = `runs.ordinal, runs.id, runs.session_key, runs.trigger, runs.requester_key, runs.parent, runs.depth,
+	runs.label, runs.task, runs.context, runs.profile, runs.cleanup, runs.announce, runs.state, runs.result, runs.error,
+	runs.input_tokens, runs.output_tokens, runs.cache_read_tokens, runs.cache_write_tokens, runs.cost_usd,
+	runs.created_at, coalesce(runs.started_at, 0), coalesce(runs.finished_at, 0), runs.epoch, runs.owner,
+	coalesce(runs.deadline, 0), coalesce(runs.cancel_at, 0), runs.cancel_why, runs.idempotent`
+
+// returnedRunColumns are runColumns for a RETURNING clause, which names no
+// table.
+func returnedRunColumns() string { return strings.ReplaceAll(runColumns, "runs.", "") }
+
+// runRow receives the columns of a run as they are stored.
+type runRow struct {
+	run                goclaw.Run
+	session, requester string
+	profile            []byte
+}
+
+func (r *runRow) dest() []any {
+	u := &r.run.Usage
+	return []any{
+		&r.run.Ordinal, &r.run.ID, &r.session, &r.run.Trigger, &r.requester, &r.run.Parent, &r.run.Depth,
+		&r.run.Label, &r.run.Task, &r.run.Context, &r.profile, &r.run.Cleanup, &r.run.Announce, &r.run.State, &r.run.Result, &r.run.Error,
+		&u.Input, &u.Output, &u.CacheRead, &u.CacheWrite, &u.CostUSD,
+		&r.run.CreatedAt, &r.run.StartedAt, &r.run.FinishedAt, &r.run.Epoch, &r.run.Owner,
+		&r.run.Deadline, &r.run.CancelAt, &r.run.CancelWhy, &r.run.Idempotent,
+	}
+}
+
+// value parses what was read.
+func (r *runRow) value() (goclaw.Run, error) {
+	if err := json.Unmarshal(r.profile, &r.run.Profile); err != nil {
+		return goclaw.Run{}, fmt.Errorf("profile of run %s: %w", r.run.ID, err)
+	}
+	if err := r.run.Session.UnmarshalText([]byte(r.session)); err != nil {
+		return goclaw.Run{}, fmt.Errorf("run %s: %w", r.run.ID, err)
+	}
+	if err := r.run.Requester.UnmarshalText([]byte(r.requester)); err != nil {
+		return goclaw.Run{}, fmt.Errorf("run %s: %w", r.run.ID, err)
+	}
+	return r.run, nil
+}
+
+// collectRuns returns a scanner that appends to runs.
+func collectRuns(runs *[]goclaw.Run) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
+		var r runRow
+		if err := rows.Scan(r.dest()...); err != nil {
+			return err
+		}
+		run, err := r.value()
+		*runs = append(*runs, run)
+		return err
+	}
+}
+
+const sessionColumns = `key, agent, created_at, updated_at, model, thinking, reset_at,
+	coalesce(archived_at, 0), coalesce(deleted_at, 0), turns`
+
+func collectSessions(sessions *[]goclaw.Session) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
+		var s goclaw.Session
+		var key string
+		err := rows.Scan(&key, &s.Agent, &s.CreatedAt, &s.UpdatedAt, &s.Model, &s.Thinking, &s.ResetAt,
+			&s.ArchivedAt, &s.DeletedAt, &s.Turns)
+		if err != nil {
+			return err
+		}
+		if err := s.Key.UnmarshalText([]byte(key)); err != nil {
+			return err
+		}
+		*sessions = append(*sessions, s)
+		return nil
+	}
+}
+
+// checkKey refuses a key that could not be read back.
+func checkKey(key goclaw.SessionKey) error {
+	parsed, err := goclaw.ParseSessionKey(key.String())
+	if err != nil {
+		return err
+	}
+	if parsed != key {
+		return fmt.Errorf("session key %#v has no canonical form", key)
+	}
+	return nil
+}
+
+// flag is the INTEGER of a condition.
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,92 @@
+package storetest
+
+import (
+	"context"
+
+	"goclaw"
+)
+
+// Store is what a store offers: the engine's interfaces, and what the gateway
+// and the surfaces ask. The engine documents the first six.
+type Store interface {
+	Intake
+	Leases
+	Log
+	Inbox
+	Catalog
+	Sessions
+	Outbox
+	Artifacts
+
+	// Close ends the store; every later call fails.
+	Close() error
+}
+
+// Intake takes work in.
+type Intake interface {
+	Accept(ctx context.Context, a goclaw.Acceptance) (run goclaw.Run, created bool, err error)
+	Cancel(ctx context.Context, c goclaw.Cancellation) ([]goclaw.Run, error)
+}
+
+// Leases decide whose a run is.
+type Leases interface {
+	Claim(ctx context.Context, c goclaw.ClaimRequest) ([]goclaw.Claimed, error)
+	Heartbeat(ctx context.Context, h goclaw.Heartbeat) (goclaw.Pulse, error)
+	Release(ctx context.Context, owner string, now goclaw.Millis) error
+}
+
+// Log is a run's record.
+type Log interface {
+	Events(ctx context.Context, run string) ([]goclaw.Event, error)
+	Append(ctx context.Context, f goclaw.Fence, b goclaw.Batch) error
+	End(ctx context.Context, f goclaw.Fence, e goclaw.Ending) error
+}
+
+// Inbox holds announcements until they are consumed.
+type Inbox interface {
+	Pending(ctx context.Context, session goclaw.SessionKey) ([]goclaw.InboxItem, error)
+	Tidy(ctx context.Context, now, archiveBefore goclaw.Millis) (int, error)
+}
+
+// Catalog answers questions about runs.
+type Catalog interface {
+	Run(ctx context.Context, id string) (goclaw.Run, error)
+	Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, error)
+	Blob(ctx context.Context, sha string) ([]byte, error)
+
+	// Counts returns how many runs are under way (claimed and not ended) and
+	// how many are queued.
+	Counts(ctx context.Context) (active, queued int, err error)
+}
+
+// Sessions are the heads of conversations and their transcripts.
+type Sessions interface {
+	History(ctx context.Context, key goclaw.SessionKey, before int64) ([]goclaw.RunLog, error)
+	Session(ctx context.Context, key goclaw.SessionKey) (goclaw.Session, error)
+	ChangeSession(ctx context.Context, key goclaw.SessionKey, c goclaw.SessionChange, now goclaw.Millis) error
+
+	// AllSessions returns all sessions, the most recently updated first.
+	AllSessions(ctx context.Context) ([]goclaw.Session, error)
+}
+
+// Outbox holds replies on their way to channels.
+type Outbox interface {
+	// Outbox returns the replies that are due at now, in order: of each
+	// session only the oldest that is neither sent nor parked. limit 0 means
+	// all.
+	Outbox(ctx context.Context, now goclaw.Millis, limit int) ([]goclaw.Outbound, error)
+
+	// MarkOutbox records what became of a reply; the state sending counts as
+	// an attempt. ErrNotFound if there is no such reply.
+	MarkOutbox(ctx context.Context, id, state string, nextAt goclaw.Millis, errText string) error
+}
+
+// Artifacts are what runs leave for others.
+type Artifacts interface {
+	// PutArtifact stores data, addressed by content, under a's name, in place
+	// of an artifact of that name; ErrFenced with a stale fence.
+	PutArtifact(ctx context.Context, f goclaw.Fence, a goclaw.Artifact, data []byte, now goclaw.Millis) error
+
+	// Artifacts returns what the run left, by name.
+	Artifacts(ctx context.Context, run string) ([]goclaw.Artifact, error)
+}

@@ -27,11 +27,6 @@ const (
 	maxDelay        = 7 * 24 * time.Hour
 )
 
-// errMalformed marks a reply that is no sensible stream.
-var errMalformed = errors.New("malformed reply")
-
-func malformed(err error) error { return fmt.Errorf("%w: %w", errMalformed, err) }
-
 // failure turns what ended a call early into a *goclaw.ProviderError. The
 // order matters: a cancelled context shows up as all sorts of read errors.
 func (p *Provider) failure(ctx, call context.Context, w *watch, err error) error {
@@ -51,7 +46,7 @@ func (p *Provider) failure(ctx, call context.Context, w *watch, err error) error
 		return p.eventError(event.Event.Data)
 	case errors.As(err, &other):
 		return p.eventError(other.body)
-	case errors.Is(err, errMalformed), errors.As(err, &syntax), errors.As(err, &mismatch), errors.Is(err, bufio.ErrTooLong):
+	case errors.As(err, &syntax), errors.As(err, &mismatch), errors.Is(err, bufio.ErrTooLong):
 		return p.fail("malformed", err.Error(), err)
 	case w.answered:
 		return p.fail("cut", "the stream ended before the reply was complete", cmp.Or(err, io.ErrUnexpectedEOF))

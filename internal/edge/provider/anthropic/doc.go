@@ -3,7 +3,8 @@
 //
 // One Stream is one HTTP request: the SDK's retries are off and redirects are
 // refused, so that the caller alone decides about trying again and a key never
-// follows a redirect. The package reads no environment and keeps no state but
+// follows a redirect. No key or address is read from the environment (proxies
+// are, as everywhere in Go), and nothing is kept but
 // idle connections.
 //
 // # Prompt bytes

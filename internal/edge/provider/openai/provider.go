@@ -1,0 +1,116 @@
+package openai
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"time"
+
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+
+	"goclaw"
+)
+
+const (
+	defaultBaseURL     = "https://api.openai.com/v1"
+	defaultIdleTimeout = 120 * time.Second
+)
+
+// Options configures a Provider. The zero value talks to OpenAI without a key.
+type Options struct {
+	APIKey string
+
+	// BaseURL is the server's address with the API version, such as
+	// "http://localhost:11434/v1". "" is OpenAI's.
+	BaseURL string
+
+	// HTTPClient is copied; its transport is shared and its redirects are
+	// refused. nil is a client of the provider's own.
+	HTTPClient *http.Client
+
+	// IdleTimeout is the longest silence of the server, before or within a
+	// reply. 0 is 120 seconds.
+	IdleTimeout time.Duration
+
+	// Name is the provider's name; "" is "openai".
+	Name string
+
+	// PromptCacheKey sends a hash of ModelRequest.Session as prompt_cache_key,
+	// so that one conversation meets one cache. Other servers than OpenAI's
+	// may refuse the field.
+	PromptCacheKey bool
+
+	// LegacyMaxTokens sends max_tokens instead of max_completion_tokens, which
+	// servers other than OpenAI's may not know.
+	LegacyMaxTokens bool
+}
+
+// Provider is a goclaw.Provider. It is safe for concurrent use.
+type Provider struct {
+	name        string
+	key         string
+	idle        time.Duration
+	cacheKey    bool
+	legacyMax   bool
+	client      *http.Client
+	completions sdk.ChatCompletionService
+}
+
+var _ goclaw.Provider = (*Provider)(nil)
+
+// New returns a provider. Nothing is sent before the first Stream.
+func New(opts Options) *Provider {
+	client := newClient(opts.HTTPClient)
+	options := []option.RequestOption{
+		option.WithBaseURL(cmp.Or(opts.BaseURL, defaultBaseURL)),
+		option.WithHTTPClient(client),
+		option.WithMaxRetries(0),
+	}
+	if opts.APIKey != "" {
+		options = append(options, option.WithAPIKey(opts.APIKey))
+	}
+	return &Provider{
+		name:        cmp.Or(opts.Name, "openai"),
+		key:         opts.APIKey,
+		idle:        cmp.Or(opts.IdleTimeout, defaultIdleTimeout),
+		cacheKey:    opts.PromptCacheKey,
+		legacyMax:   opts.LegacyMaxTokens,
+		client:      client,
+		completions: sdk.NewChatCompletionService(options...),
+	}
+}
+
+// Name returns the configured name.
+func (p *Provider) Name() string { return p.name }
+
+// CloseIdleConnections closes connections that no Stream uses.
+func (p *Provider) CloseIdleConnections() { p.client.CloseIdleConnections() }
+
+// Stream implements goclaw.Provider.
+func (p *Provider) Stream(ctx context.Context, req goclaw.ModelRequest, emit func(goclaw.Delta)) (goclaw.ModelReply, error) {
+	if ctx.Err() != nil {
+		return goclaw.ModelReply{}, p.cancelled(ctx)
+	}
+	if emit == nil {
+		emit = func(goclaw.Delta) {}
+	}
+	call, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+
+	w := &watch{idle: p.idle, stop: cancel, refuse: p.responseError}
+	stream := p.completions.NewStreaming(call, p.params(req), option.WithMiddleware(w.do))
+	defer func() { _ = stream.Close() }()
+
+	reply := &reply{provider: p.name, emit: emit}
+	for stream.Next() {
+		if err := reply.add(stream.Current()); err != nil {
+			return goclaw.ModelReply{}, p.failure(ctx, call, w, err)
+		}
+	}
+	err := stream.Err()
+	if reply.complete(err == nil) {
+		return reply.finish(), nil
+	}
+	return goclaw.ModelReply{}, p.failure(ctx, call, w, err)
+}

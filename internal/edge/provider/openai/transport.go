@@ -1,0 +1,89 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/openai/openai-go/v3/option"
+)
+
+var (
+	errStall = errors.New("the server fell silent")
+	errDrain = errors.New("the reply is complete")
+)
+
+const (
+	idlePerHost  = 32 // concurrent runs talk to one host
+	drainTimeout = 50 * time.Millisecond
+	drainLimit   = 4096
+)
+
+// newClient copies c, or makes a client, that never follows a redirect: a
+// redirect would be a second request, and would carry the key elsewhere.
+func newClient(c *http.Client) *http.Client {
+	var client http.Client
+	if c != nil {
+		client = *c
+	} else if base, ok := http.DefaultTransport.(*http.Transport); ok {
+		transport := base.Clone()
+		transport.MaxIdleConnsPerHost = idlePerHost
+		client.Transport = transport
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &client
+}
+
+// watch follows one request: it cancels the call when the server is silent for
+// too long, and turns a response that is no stream into an error.
+type watch struct {
+	idle   time.Duration
+	stop   context.CancelCauseFunc
+	refuse func(*http.Response) error
+
+	body     io.ReadCloser // the response's, once there is one
+	silence  *time.Timer
+	answered bool // response headers were received
+	closed   bool
+}
+
+// do is the SDK's middleware.
+func (w *watch) do(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+	w.silence = time.AfterFunc(w.idle, func() { w.stop(errStall) })
+	defer w.silence.Stop()
+	res, err := next(req)
+	if err != nil {
+		return nil, err
+	}
+	w.answered = true
+	w.body = res.Body
+	res.Body = w
+	if err := w.refuse(res); err != nil {
+		_ = w.Close()
+		return nil, err
+	}
+	return res, nil
+}
+
+// Read reads the body. Only waiting for the server counts as silence: a slow
+// reader is no stall.
+func (w *watch) Read(p []byte) (int, error) {
+	w.silence.Reset(w.idle)
+	defer w.silence.Stop()
+	return w.body.Read(p)
+}
+
+// Close reads what little follows a complete reply, so that the connection can
+// be used again, and closes the body.
+func (w *watch) Close() error {
+	if w.closed {
+		return nil
+	}
+	w.closed = true
+	timer := time.AfterFunc(drainTimeout, func() { w.stop(errDrain) })
+	defer timer.Stop()
+	_, _ = io.Copy(io.Discard, io.LimitReader(w.body, drainLimit))
+	return w.body.Close()
+}

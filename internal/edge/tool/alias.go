@@ -1,0 +1,154 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// fileID names a file apart from its path.
+type fileID struct{ dev, ino uint64 }
+
+// aliasError says whether the file id, which has several names, is private
+// under one of them.
+func (r *Reach) aliasError(id fileID) error {
+	r.aliases.Do(r.findAliases)
+	return r.aliasErrors[id]
+}
+
+// findAliases collects the files in private folders that have more than one
+// name. Only those can be reached by another.
+func (r *Reach) findAliases() {
+	r.aliasErrors = map[fileID]error{}
+	for _, x := range r.rules {
+		if errors.Is(x.err, ErrOutside) || x.info == nil && !x.inside {
+			continue
+		}
+		// What can't be read here can't be linked to by name here either.
+		_ = filepath.WalkDir(x.path, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return nil
+			}
+			if d.IsDir() {
+				if path == r.base || x.except != "" && within(fold(r.relative(path)), x.except) {
+					return fs.SkipDir // in reach
+				}
+				return nil
+			}
+			info, err := d.Info()
+			if err != nil || !info.Mode().IsRegular() {
+				return nil
+			}
+			if id, links, ok := identify(info); ok && links > 1 {
+				r.aliasErrors[id] = x.err
+			}
+			return nil
+		})
+	}
+}
+
+func (r *Reach) relative(path string) string {
+	rel, err := filepath.Rel(r.base, path)
+	if err != nil {
+		return path
+	}
+	return filepath.ToSlash(rel)
+}
+
+// Hidden is what a sandbox must keep from a command that sees the workspace.
+type Hidden struct {
+	// Paths are absolute: private folders and files inside the workspace
+	// below its root entries, other names of private files, and GOCLAW_HOME
+	// wherever it lies.
+	Paths []string
+	// Shown are folders beneath Paths that may be read.
+	Shown []string
+	// Private reports whether an entry at the workspace's root must neither
+	// be seen nor be made. It is nil when there is none.
+	Private func(name string) bool
+}
+
+// Hidden collects what to hide. It walks the workspace only if a private file
+// has a second name.
+func (r *Reach) Hidden(ctx context.Context) (Hidden, error) {
+	var h Hidden
+	for _, x := range r.rules {
+		if errors.Is(x.err, ErrOutside) {
+			continue
+		}
+		h.Paths = append(h.Paths, x.path)
+		if errors.Is(x.err, ErrPrivate) && x.key != "" && !x.inside && !atRoot(x.key) && x.info != nil && !x.info.IsDir() {
+			// A command's view of one file can be undone by replacing the
+			// file from outside, a folder's can't.
+			h.Paths = append(h.Paths, filepath.Dir(x.path))
+		}
+		if x.except != "" {
+			own := filepath.Join(x.path, r.scope.Run)
+			if info, err := os.Lstat(own); err == nil && info.IsDir() {
+				h.Shown = append(h.Shown, own)
+			}
+		}
+	}
+	r.aliases.Do(r.findAliases)
+	if len(r.aliasErrors) > 0 || r.rootFileLinked() {
+		others, err := r.otherNames(ctx)
+		if err != nil {
+			return Hidden{}, err
+		}
+		h.Paths = append(h.Paths, others...)
+	}
+	slices.Sort(h.Paths)
+	h.Paths = slices.Compact(h.Paths)
+	if r.scope.Strict {
+		h.Private = func(name string) bool {
+			info, err := r.root.Lstat(name)
+			if err != nil {
+				info = nil
+			}
+			return r.Allow(name, info) != nil
+		}
+	}
+	return h, nil
+}
+
+// rootFileLinked reports whether a private file at the root has another name.
+func (r *Reach) rootFileLinked() bool {
+	return slices.ContainsFunc(r.rules, func(x rule) bool {
+		if x.info == nil || x.info.IsDir() {
+			return false
+		}
+		_, links, ok := identify(x.info)
+		return !ok || links > 1
+	})
+}
+
+// otherNames finds the files of the workspace that are private by identity.
+func (r *Reach) otherNames(ctx context.Context) ([]string, error) {
+	var found []string
+	err := filepath.WalkDir(r.base, func(path string, d fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil || path == r.base {
+			return nil
+		}
+		if r.Allow(r.relative(path), info) == nil {
+			return nil
+		}
+		if d.IsDir() {
+			return fs.SkipDir
+		}
+		found = append(found, path)
+		return nil
+	})
+	return found, err
+}
+
+func atRoot(key string) bool { return filepath.Dir(filepath.FromSlash(key)) == "." }

@@ -1,0 +1,40 @@
+// Package sandbox runs one shell command where it can do no harm.
+//
+// A command sees the system's programs read-only, its workspace read-write, a
+// temporary folder of its own, and nothing else: no other files, no other
+// processes, no environment but the one it is given, and no network unless
+// that is allowed. When Run returns, every process that the command started
+// has ended.
+//
+// There are two sandboxes. Bubblewrap builds namespaces in which what isn't
+// allowed doesn't exist. Where it is missing or doesn't work, Landlock (ABI 6,
+// Linux 6.12) with a seccomp filter denies access instead; it works on a
+// re-executed copy of this program, so main must call MaybeChild first of all.
+// Where neither works there is no sandbox, and the caller must refuse.
+//
+// # Private entries at the workspace's root
+//
+// A mask over a file can't be trusted here: it goes away when somebody outside
+// replaces the file by a rename, as editors do, and a file that doesn't exist
+// yet can't be masked at all. So a job with Private entries doesn't get the
+// workspace's root, but a stage: a folder that holds a hard link to each other
+// file, and each other folder as a mount (with Landlock: as a link). When the
+// command has ended, what it made, replaced or removed in the stage is done to
+// the workspace, but for private names, which are discarded and reported.
+// Hence, for such a job only:
+//   - new entries at the root appear in the workspace when the command ends,
+//     and not at all if this program is killed before;
+//   - folders at the root can't be removed or renamed by the command.
+//
+// A stage that a killed program left is removed by the next job.
+//
+// # Limits of Landlock
+//
+// The names of entries beside a hidden one below the root can't be listed.
+// There is no /proc and no /tmp (TMPDIR is set). With staging, the current
+// folder is the stage's path, not the workspace's. Sockets of all kinds but
+// socketpair are closed: a host's daemons listen on Unix sockets, and Landlock
+// doesn't guard those before ABI 9.
+//
+// Memory and disk space are not limited.
+package sandbox

@@ -1,0 +1,55 @@
+package sandbox
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Grace is how long a command may take to end after it was asked to, before
+// it is killed.
+const Grace = 250 * time.Millisecond
+
+// Sandbox runs commands in confinement.
+type Sandbox interface {
+	// Name is what people know it by.
+	Name() string
+
+	// Run runs a command until it ends. When ctx ends first, all its
+	// processes are asked to end and killed after Grace; Run then returns
+	// ctx's cause. An error means that the command didn't run, or was not
+	// run to its end; the command's own failure is an exit code. In either
+	// case none of its processes is left. Run is safe for concurrent use.
+	Run(ctx context.Context, job Job) (Result, error)
+}
+
+// Job is one command and what it may see. All paths are absolute and hold no
+// links.
+type Job struct {
+	Command string    // for the shell
+	Dir     string    // where it starts, in Workspace
+	Env     []string  // beyond the few variables that every command has
+	Output  io.Writer // gets both of its output streams, as they come
+
+	Workspace string
+	// Private reports whether an entry at the workspace's root must neither
+	// be seen nor be made; nil if there is none. See the package comment.
+	Private func(name string) bool
+	// StageDir is an existing folder on the workspace's file system for what
+	// Private needs.
+	StageDir string
+	// Hidden files and folders don't show, wherever they are. Shown folders
+	// beneath them do, read-only.
+	Hidden, Shown []string
+
+	ReadOnly []string // further files and folders of the host that it may read
+	Network  bool
+}
+
+// Result is how a command ended.
+type Result struct {
+	ExitCode int // 128+n if signal n ended it
+	// Discarded says which changes at the workspace's root were not made, and
+	// why, one a line.
+	Discarded []string
+}

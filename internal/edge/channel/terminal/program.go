@@ -115,7 +115,7 @@ func (p *program) perform(todo []effect) tea.Cmd {
 	return cmd
 }
 
-func (p *program) receive(text, key string) (goclaw.Receipt, error) {
+func (p *program) receive(ctx context.Context, text, key string) (goclaw.Receipt, error) {
 	return p.backend.Receive(ctx, goclaw.Inbound{Session: p.options.Session, Text: text, Key: key})
 }
 

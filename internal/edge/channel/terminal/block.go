@@ -82,7 +82,7 @@ func (b *block) draw(md markdown, d drawing) []line {
 	}
 	switch b.kind {
 	case blockTitle:
-		return []line{{{b.text, bold}, {" · /help lists what you can do", dim}}}
+		return []line{{{b.text, bold}, {" · /help shows commands and keys", dim}}}
 	case blockUser:
 		return indent(text(bold), span{"› ", cyan}, blank)
 	case blockReply:
@@ -126,7 +126,10 @@ const maxUnfolded = 200
 func (b *block) drawTool(d drawing, inner int) []line {
 	title := callTitle(b.call)
 	name, args, _ := strings.Cut(title, " ")
-	head := line{{margin + "▸ ", dim}, {name, cyan}, {" " + args, plain}}
+	head := line{{margin + "▸ ", dim}, {name, cyan}}
+	if args != "" {
+		head = append(head, span{" " + args, plain})
+	}
 	if !d.expanded {
 		st := dim
 		if b.result != nil && b.result.IsError {

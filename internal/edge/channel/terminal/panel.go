@@ -27,13 +27,14 @@ func (s *state) panel(height int) []string {
 	out := []string{s.panelHead(ws, height-1)}
 	at := slices.IndexFunc(ws, func(w *worker) bool { return w.run.ID == s.selected })
 	first := max(0, min(at-(height-1)/2, len(ws)-(height-1)))
-	name := 0
+	name, model := 0, 0
 	for _, w := range ws {
 		name = max(name, s.method().StringWidth(oneLine(w.run.Name())))
+		model = max(model, s.method().StringWidth(shortModel(w.run.Profile.Model)))
 	}
-	name = min(name, max(6, s.width/4))
+	name, model = min(name, max(6, s.width/4)), min(model, s.width/5)
 	for _, w := range ws[first:min(len(ws), first+height-1)] {
-		out = append(out, s.workerRow(w, name).fit(s.method(), s.width).String())
+		out = append(out, s.workerRow(w, name, model).fit(s.method(), s.width).String())
 	}
 	return out
 }
@@ -69,8 +70,9 @@ func (s *state) panelHead(ws []*worker, rows int) string {
 	return l.fit(s.method(), s.width).String()
 }
 
-// workerRow is one worker: state, name, model, time, tokens, what it does.
-func (s *state) workerRow(w *worker, name int) line {
+// workerRow is one worker: state, name, model, time, tokens, what it does. name
+// and model are the widths of these columns.
+func (s *state) workerRow(w *worker, name, model int) line {
 	m := s.method()
 	glyph, st := s.glyph(w.run.State)
 	mark, label := "  ", plain
@@ -79,11 +81,11 @@ func (s *state) workerRow(w *worker, name int) line {
 	}
 	l := line{{mark, cyan}, {glyph + " ", st}, {pad(m, oneLine(w.run.Name()), name), label}}
 	if s.width >= 60 {
-		l = append(l, span{"  " + pad(m, shortModel(w.run.Profile.Model), 16), dim})
+		l = append(l, span{"  " + pad(m, shortModel(w.run.Profile.Model), model), dim})
 	}
 	l = append(l, span{fmt.Sprintf("  %6s", s.elapsed(w.run)), plain})
 	if s.width >= 44 {
-		l = append(l, span{fmt.Sprintf("  %9s", tokens(w.run.Usage)), dim})
+		l = append(l, span{fmt.Sprintf("  %10s", tokens(w.run.Usage)), dim})
 	}
 	doing, dst := w.doing()
 	return append(l, span{"  " + doing, dst})
@@ -175,14 +177,22 @@ func (s *state) status() string {
 		return l.fit(m, s.width).String()
 	}
 	parts := s.statusParts()
-	hint := span{s.hint(), dim}
+	hints, urgent := s.hints()
+	room := s.width
+	if urgent {
+		room -= m.StringWidth(hints[0]) + 3
+	}
 	left := joinParts(parts)
-	for len(parts) > 1 && left.width(m) > s.width {
+	for len(parts) > 1 && left.width(m) > room {
 		parts = parts[:len(parts)-1]
 		left = joinParts(parts)
 	}
-	if gap := s.width - left.width(m) - m.StringWidth(hint.text) - 1; gap >= 2 {
-		left = append(left, span{text: strings.Repeat(" ", gap)}, hint)
+	for ; len(hints) > 0; hints = hints[:len(hints)-1] {
+		hint := strings.Join(hints, " · ")
+		if gap := s.width - left.width(m) - m.StringWidth(hint) - 1; gap >= 2 {
+			left = append(left, span{text: strings.Repeat(" ", gap)}, span{hint, dim})
+			break
+		}
 	}
 	return left.fit(m, s.width).String()
 }
@@ -237,19 +247,20 @@ func joinParts(parts []span) line {
 	return l
 }
 
-// hint names the keys that make sense now.
-func (s *state) hint() string {
+// hints name the keys that make sense now, most useful first; an urgent one
+// is worth more than the state of things.
+func (s *state) hints() (keys []string, urgent bool) {
 	switch {
 	case s.now.Before(s.armed):
-		return "Ctrl+C again leaves"
+		return []string{"Ctrl+C again leaves"}, true
 	case s.selected != "":
-		return "x cancels · ↑↓ · Esc"
+		return []string{"x cancels it", "Esc lets go"}, true
 	case len(s.turns) > 0:
-		return "Ctrl+C stops · Ctrl+O unfolds"
+		return []string{"Ctrl+C stops", "Ctrl+O unfolds"}, false
 	case len(s.shownWorkers()) > 0:
-		return "Tab selects a worker · Ctrl+O unfolds"
+		return []string{"Tab selects a worker", "Ctrl+O unfolds"}, false
 	}
-	return "Enter sends · Ctrl+O unfolds · /help"
+	return []string{"/help", "Ctrl+O unfolds"}, false
 }
 
 // shortKey names a session in few characters.

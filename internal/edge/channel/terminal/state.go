@@ -90,9 +90,6 @@ func newState(o Options) *state {
 		title += " " + oneLine(o.Version)
 	}
 	s.add(&block{kind: blockTitle, text: title})
-	if o.Demo {
-		s.note("Offline demonstration model: replies are scripted, no key is needed and nothing is sent anywhere.")
-	}
 	for _, n := range o.Notices {
 		s.note(n)
 	}

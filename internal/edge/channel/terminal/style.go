@@ -77,13 +77,33 @@ func (l line) fit(m ansi.Method, width int) line {
 			left -= w
 			continue
 		}
-		return append(out, span{m.Truncate(s.text, left, "…"), s.style})
+		return append(out, span{cut(m, s.text, left), s.style})
 	}
 	return out
 }
 
+// cut shortens s to at most width cells, the last of them an ellipsis.
+// ansi.Method.Truncate decides by grapheme width even where the terminal
+// measures by code points, and so can return too much.
+func cut(m ansi.Method, s string, width int) string {
+	if width < 1 {
+		return ""
+	}
+	end := 0
+	for left := width - 1; end < len(s); {
+		cluster, w := ansi.FirstGraphemeCluster(s[end:], m)
+		if left -= w; left < 0 {
+			break
+		}
+		end += len(cluster)
+	}
+	return s[:end] + "…"
+}
+
 // pad cuts s to width cells or fills it up with spaces.
 func pad(m ansi.Method, s string, width int) string {
-	s = m.Truncate(s, width, "…")
+	if m.StringWidth(s) > width {
+		s = cut(m, s, width)
+	}
 	return s + strings.Repeat(" ", max(0, width-m.StringWidth(s)))
 }

@@ -49,15 +49,18 @@ func (s *state) shown(w *worker) bool {
 	return !w.run.State.Ended() || s.now.Sub(w.run.FinishedAt.Time()) < linger
 }
 
-// shownWorkers returns the workers on the panel, in order of acceptance.
+// shownWorkers returns the workers on the panel, the ended ones last.
 func (s *state) shownWorkers() []*worker {
-	var out []*worker
+	var active, ended []*worker
 	for _, w := range s.workers {
-		if s.shown(w) {
-			out = append(out, w)
+		switch {
+		case !w.run.State.Ended():
+			active = append(active, w)
+		case s.shown(w):
+			ended = append(ended, w)
 		}
 	}
-	return out
+	return append(active, ended...)
 }
 
 // apply notes what the worker does now.

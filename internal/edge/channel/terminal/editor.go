@@ -36,7 +36,7 @@ func (e *editor) snap(pos int) int {
 }
 
 func clusterLen(s string) int {
-	c, _ := ansi.FirstGraphemeCluster(s, ansi.GraphemeWidth)
+	c, _ := first(ansi.GraphemeWidth, s)
 	return len(c)
 }
 
@@ -145,7 +145,7 @@ func (e *editor) rows(m ansi.Method, width int) []row {
 	var out []row
 	start, used := 0, 0
 	for i := 0; i < len(e.text); {
-		cluster, w := ansi.FirstGraphemeCluster(e.text[i:], m)
+		cluster, w := first(m, e.text[i:])
 		if cluster == "\n" {
 			out = append(out, row{start, i})
 			start, used = i+1, 0
@@ -188,7 +188,7 @@ func (e *editor) vertical(m ansi.Method, width, by int) bool {
 	}
 	at, used := rows[y].start, 0
 	for at < rows[y].end {
-		cluster, w := ansi.FirstGraphemeCluster(e.text[at:], m)
+		cluster, w := first(m, e.text[at:])
 		if used+w > x {
 			break
 		}

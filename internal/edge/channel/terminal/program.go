@@ -125,8 +125,12 @@ func (p *program) tick() {
 		return
 	}
 	p.ticking = true
+	interval := time.Second / 2
+	if p.state.spinning() {
+		interval = time.Second / 10
+	}
 	p.start(func(ctx context.Context) {
-		if sleep(ctx, 100*time.Millisecond) {
+		if sleep(ctx, interval) {
 			p.tea.Send(tickMsg{})
 		}
 	})

@@ -248,7 +248,13 @@ func (s *state) connection(m linkMsg) {
 
 // busy reports whether something on the screen changes with time alone.
 func (s *state) busy() bool {
-	return len(s.turns) > 0 || s.now.Before(s.armed) || len(s.shownWorkers()) > 0
+	return s.spinning() || s.now.Before(s.armed) || len(s.shownWorkers()) > 0
+}
+
+// spinning reports whether something is under way.
+func (s *state) spinning() bool {
+	return len(s.turns) > 0 ||
+		slices.ContainsFunc(s.workers, func(w *worker) bool { return !w.run.State.Ended() })
 }
 
 const help = `/subagents  list, inspect and steer workers

@@ -91,7 +91,7 @@ func cut(m ansi.Method, s string, width int) string {
 	}
 	end := 0
 	for left := width - 1; end < len(s); {
-		cluster, w := ansi.FirstGraphemeCluster(s[end:], m)
+		cluster, w := first(m, s[end:])
 		if left -= w; left < 0 {
 			break
 		}

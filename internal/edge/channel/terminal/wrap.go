@@ -29,6 +29,14 @@ type wrapper struct {
 	soft   bool // the row follows a break that the text did not ask for
 }
 
+// first returns the first grapheme cluster of s and its width in cells.
+func first(m ansi.Method, s string) (string, int) {
+	if s[0] >= ' ' && s[0] < 0x7f && (len(s) == 1 || s[1] < 0x80) {
+		return s[:1], 1 // most text, without the cost of segmentation
+	}
+	return ansi.FirstGraphemeCluster(s, m)
+}
+
 // wrap breaks spans at spaces, at newlines and around wide characters; a word
 // that fits no line is broken anywhere.
 func wrap(m ansi.Method, width int, spans ...span) []line {
@@ -45,7 +53,7 @@ func chop(m ansi.Method, width int, spans ...span) []line {
 func (w *wrapper) run(spans []span) []line {
 	for _, s := range spans {
 		for text := s.text; text != ""; {
-			cluster, width := ansi.FirstGraphemeCluster(text, w.method)
+			cluster, width := first(w.method, text)
 			text = text[len(cluster):]
 			if r, _ := utf8.DecodeRuneInString(cluster); cluster != "\n" && steers(r) {
 				continue

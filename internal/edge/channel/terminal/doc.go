@@ -4,8 +4,8 @@
 // It decides nothing. Messages and slash commands go to a Backend (the gateway
 // in this process, or one behind HTTP), which answers with receipts and a
 // stream of notices; the screen folds these into a state (apply) and draws it
-// (view). The state is plain data and is tested without a terminal; program.go
-// is the only file that knows Bubble Tea, pump.go the only one that waits for
+// (view). The state is plain data and is tested without a terminal; only program.go,
+// terminal.go and pump.go know Bubble Tea, and only pump.go and program.go call
 // the backend.
 //
 // Invariants:

@@ -1,0 +1,117 @@
+package terminal
+
+import "time"
+
+// again is how long a first Ctrl+C waits for the second, which leaves.
+const again = 2 * time.Second
+
+// wheelLines is how far one notch of the mouse wheel scrolls.
+const wheelLines = 3
+
+// key takes a key press: its name, and the text that it types, if any.
+func (s *state) key(name, text string) []effect {
+	if s.confirm != "" {
+		return s.answerCancel(text)
+	}
+	switch name {
+	case "ctrl+c":
+		return s.interrupt()
+	case "ctrl+d":
+		if s.editor.text == "" {
+			return []effect{quitEffect{}}
+		}
+		s.editor.key(name)
+	case "enter", "kpenter":
+		return s.submit()
+	case "esc":
+		s.selected = ""
+	case "tab":
+		s.choose(1)
+	case "shift+tab":
+		s.choose(-1)
+	case "up", "down":
+		s.arrow(name)
+	case "ctrl+p":
+		s.recall.step(&s.editor, -1)
+	case "ctrl+n":
+		s.recall.step(&s.editor, 1)
+	case "ctrl+x":
+		s.askCancel()
+	case "ctrl+o":
+		s.expanded = !s.expanded
+	case "ctrl+l":
+		return []effect{redrawEffect{}}
+	case "pgup":
+		s.scroll(-s.page())
+	case "pgdown":
+		s.scroll(s.page())
+	case "ctrl+home":
+		s.follow, s.top = false, 0
+	case "ctrl+end":
+		s.follow = true
+	default:
+		s.typed(name, text)
+	}
+	return nil
+}
+
+// typed takes a key that writes or edits.
+func (s *state) typed(name, text string) {
+	switch {
+	case text == "x" && s.selected != "" && s.editor.text == "":
+		s.askCancel()
+	case text != "":
+		s.selected = ""
+		s.editor.insert(clean(text))
+	default:
+		s.editor.key(name)
+	}
+}
+
+// paste takes pasted text.
+func (s *state) paste(text string) {
+	if s.confirm == "" {
+		s.typed("", text)
+	}
+}
+
+// arrow moves the selection, else the cursor, else goes through what was sent.
+func (s *state) arrow(name string) {
+	by := 1
+	if name == "up" {
+		by = -1
+	}
+	switch {
+	case s.selected != "":
+		s.choose(by)
+	case s.editor.vertical(s.method(), s.inputWidth(), by):
+	default:
+		s.recall.step(&s.editor, by)
+	}
+}
+
+// interrupt stops the turn that runs; the second one in a row leaves.
+func (s *state) interrupt() []effect {
+	if s.now.Before(s.armed) {
+		return []effect{quitEffect{}}
+	}
+	s.armed = s.now.Add(again)
+	if len(s.turns) > 0 {
+		return []effect{stopEffect{}}
+	}
+	s.editor.set("")
+	return nil
+}
+
+// page is how far a page key scrolls: what was at the edge stays in view.
+func (s *state) page() int { return max(1, s.layout().talk-1) }
+
+// scroll moves the conversation; at its end it follows the newest line again.
+func (s *state) scroll(by int) {
+	last := max(0, len(s.conversation())-s.layout().talk)
+	if s.follow {
+		s.top = last
+	}
+	s.top = min(max(0, s.top+by), last)
+	s.follow = s.top == last
+}

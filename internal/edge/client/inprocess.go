@@ -29,7 +29,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			_ = req.Body.Close()
 		}
 	}()
-	// Without this a stream that ended with its context would look complete.
+	// The end of the context also ends a read that waits.
 	stop := context.AfterFunc(req.Context(), func() { _ = pw.CloseWithError(context.Cause(req.Context())) })
 	body := &body{PipeReader: pr, end: func() {
 		stop()
@@ -40,8 +40,11 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	select {
 	case <-w.ready:
 	case <-ctx.Done():
+	}
+	// A handler that gives up because the context ended looks like success.
+	if ctx.Err() != nil {
 		body.end()
-		return nil, context.Cause(req.Context())
+		return nil, context.Cause(ctx)
 	}
 	if w.failed != nil {
 		body.end()
@@ -99,13 +102,14 @@ type writer struct {
 }
 
 // serve runs the handler. A panic before the header was written fails the
-// request; a later one breaks the body off, as a cut connection would.
+// request; a later one breaks the body off, as a cut connection would, and so
+// does the end of the context: a stream that it ended must not look complete.
 func (w *writer) serve(h http.Handler, r *http.Request) {
 	defer func() {
 		v := recover()
 		if v == nil {
 			w.WriteHeader(http.StatusOK)
-			_ = w.pipe.Close()
+			_ = w.pipe.CloseWithError(context.Cause(r.Context())) // nil: end of file
 			return
 		}
 		_ = w.pipe.CloseWithError(io.ErrUnexpectedEOF)

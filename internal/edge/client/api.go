@@ -1,0 +1,155 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"goclaw"
+)
+
+// awaitSeconds is how long one request of Await waits: short enough for what
+// stands between client and server to keep an idle connection open.
+const awaitSeconds = 60
+
+// runLog is goclaw.RunLog on the wire.
+type runLog struct {
+	Run    goclaw.Run     `json:"run"`
+	Events []goclaw.Event `json:"events"`
+}
+
+// Receive hands a message to its session. The run that it becomes does not
+// depend on ctx.
+func (c *Client) Receive(ctx context.Context, in goclaw.Inbound) (goclaw.Receipt, error) {
+	body := struct {
+		Session goclaw.SessionKey `json:"session"`
+		Text    string            `json:"text"`
+		Sender  string            `json:"sender,omitempty"`
+		Key     string            `json:"key,omitempty"`
+		Model   string            `json:"model,omitempty"`
+	}(in)
+	var receipt goclaw.Receipt
+	_, err := c.call(ctx, http.MethodPost, "/api/messages", nil, body, &receipt)
+	return receipt, wrap("send message", err)
+}
+
+// Await blocks until the run, and with workers everything that it led to, has
+// ended.
+func (c *Client) Await(ctx context.Context, runID string, workers bool) (goclaw.Outcome, error) {
+	query := url.Values{"timeout": {strconv.Itoa(awaitSeconds)}}
+	if workers {
+		query.Set("workers", "true")
+	}
+	for {
+		var out goclaw.Outcome
+		status, err := c.call(ctx, http.MethodGet, "/api/messages/"+url.PathEscape(runID), query, nil, &out)
+		if err != nil || status != http.StatusNoContent {
+			return out, wrap("await run "+runID, err)
+		}
+	}
+}
+
+// Runs lists runs, newest first.
+func (c *Client) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, error) {
+	query := url.Values{}
+	set := func(name, value string) {
+		if value != "" {
+			query.Add(name, value)
+		}
+	}
+	set("session", f.Session.String())
+	set("requester", f.Requester.String())
+	set("parent", f.Parent)
+	for _, t := range f.Triggers {
+		set("trigger", string(t))
+	}
+	if f.Active {
+		set("active", "true")
+	}
+	if f.Ended {
+		set("ended", "true")
+	}
+	if f.Limit != 0 {
+		set("limit", strconv.Itoa(f.Limit))
+	}
+	var runs []goclaw.Run
+	_, err := c.call(ctx, http.MethodGet, "/api/runs", query, nil, &runs)
+	return runs, wrap("list runs", err)
+}
+
+// RunLog returns a run, named by its id or an unambiguous prefix, with its
+// events.
+func (c *Client) RunLog(ctx context.Context, id string) (goclaw.RunLog, error) {
+	var log runLog
+	_, err := c.call(ctx, http.MethodGet, "/api/runs/"+url.PathEscape(id)+"/log", nil, nil, &log)
+	return goclaw.RunLog(log), wrap("read run "+id, err)
+}
+
+// Cancel asks for the end of a run and of what it started, and returns the
+// runs that were marked.
+func (c *Client) Cancel(ctx context.Context, id, why string) ([]goclaw.Run, error) {
+	body := struct {
+		Why string `json:"why,omitempty"`
+	}{why}
+	var runs []goclaw.Run
+	_, err := c.call(ctx, http.MethodPost, "/api/runs/"+url.PathEscape(id)+"/cancel", nil, body, &runs)
+	return runs, wrap("cancel run "+id, err)
+}
+
+// Sessions lists the sessions.
+func (c *Client) Sessions(ctx context.Context) ([]goclaw.Session, error) {
+	var sessions []goclaw.Session
+	_, err := c.call(ctx, http.MethodGet, "/api/sessions", nil, nil, &sessions)
+	return sessions, wrap("list sessions", err)
+}
+
+// History returns a session's runs with their events, oldest first.
+func (c *Client) History(ctx context.Context, key goclaw.SessionKey) ([]goclaw.RunLog, error) {
+	var logs []runLog
+	_, err := c.call(ctx, http.MethodGet, "/api/sessions/"+url.PathEscape(key.String())+"/history", nil, nil, &logs)
+	if err != nil {
+		return nil, wrap("read session "+key.String(), err)
+	}
+	history := make([]goclaw.RunLog, len(logs))
+	for i, l := range logs {
+		history[i] = goclaw.RunLog(l)
+	}
+	return history, nil
+}
+
+// Context returns the prompt that q asks for.
+func (c *Client) Context(ctx context.Context, q goclaw.ContextQuery) (goclaw.Prompt, error) {
+	query := url.Values{}
+	for name, value := range map[string]string{"session": q.Session.String(), "agent": q.Agent, "run": q.Run} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	var prompt goclaw.Prompt
+	_, err := c.call(ctx, http.MethodGet, "/api/context", query, nil, &prompt)
+	return prompt, wrap("explain context", err)
+}
+
+// Status describes the gateway.
+func (c *Client) Status(ctx context.Context) (goclaw.Status, error) {
+	var status goclaw.Status
+	_, err := c.call(ctx, http.MethodGet, "/api/status", nil, nil, &status)
+	return status, wrap("read status", err)
+}
+
+// Health returns nil if a gateway answers and is ready to work. It needs no
+// token.
+func (c *Client) Health(ctx context.Context) error {
+	_, err := c.call(ctx, http.MethodGet, "/readyz", nil, nil, nil)
+	return wrap("check health", err)
+}
+
+// wrap adds the operation to err, if there is one.
+func wrap(operation string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", operation, err)
+}

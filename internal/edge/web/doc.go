@@ -1,0 +1,51 @@
+// Package web is the gateway's HTTP surface: health checks, an
+// OpenAI-compatible API under /v1, and the REST and server-sent-events API
+// under /api that GoClaw's own command line speaks. Handlers translate and
+// decide nothing: all work is the Backend's.
+//
+// # What it refuses
+//
+// Whatever lacks the token (all but /healthz and /readyz); a Host that is
+// neither loopback nor configured, which is what DNS rebinding looks like; an
+// Origin that is not the host that was asked (there is no CORS); bodies over
+// 4 MiB; JSON fields and query parameters that it does not know, by name. Of
+// /v1 it refuses what it would have to ignore although the caller relies on
+// it: tools of the caller, images, several choices, structured output.
+//
+// # Chat completions
+//
+// The session is that of the header X-GoClaw-Session, else that of the field
+// user, else a new one for this request alone; the answer names it in the same
+// header. The session holds the history, so only the user messages that follow
+// the last assistant message are taken as new. When the session is new to the
+// gateway although the request carries earlier messages (system and developer
+// ones included), these are put before the new text, as text.
+//
+// A session that is known holds them already, and they are not read again.
+//
+// A run outlives the request: a client that goes away does not cancel it (POST
+// /api/runs/{id}/cancel does). Idempotency-Key makes a retried request find
+// the run of the first. With X-GoClaw-Wait: true the answer takes until the
+// workers that the run started are announced and answered, and these answers
+// follow the first one, separated by a blank line. What tunes a model
+// (temperature, max_tokens and the like) is accepted without effect: the
+// agent's own settings hold.
+//
+// A stream carries the text of every model call of the turn, a plain answer
+// only the last one's. Text that was streamed can't be taken back: when a
+// model call breaks off and is made again, its new text follows after a blank
+// line unless it begins like the old one.
+//
+// # Invariants
+//
+// Every error under /v1 has OpenAI's shape, every other one is
+// application/problem+json. A stream that can't be completed ends with an
+// error event or a cut connection, never like a complete one. A slow or
+// stalled client holds nothing but its own request, and that for writeTimeout
+// at most: a stream's events wait in the Backend's bounded queue, not here. No
+// handler leaves a goroutine behind.
+//
+// Timeouts for reading a request's header and ending idle connections are the
+// http.Server's job; its WriteTimeout must be 0, for there are long answers.
+// Its BaseContext ends streams at shutdown.
+package web

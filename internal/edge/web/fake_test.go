@@ -1,0 +1,191 @@
+package web_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"goclaw"
+	"goclaw/internal/edge/client"
+	"goclaw/internal/edge/web"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const token = "the-token"
+
+var mainKey = goclaw.MainKey("main")
+
+// fake is a gateway in which nothing happens by itself. Functions that are nil
+// give zero values.
+type fake struct {
+	receive func(context.Context, goclaw.Inbound) (goclaw.Receipt, error)
+	await   func(ctx context.Context, run string, workers bool) (goclaw.Outcome, error)
+	runs    func(goclaw.RunFilter) []goclaw.Run
+	logs    map[string]goclaw.RunLog
+	history map[goclaw.SessionKey][]goclaw.RunLog
+	status  goclaw.Status
+	fail    error // every question's answer
+
+	mu       sync.Mutex
+	subs     map[chan goclaw.Notice]func(goclaw.Notice) bool
+	received []goclaw.Inbound
+	asked    []any
+}
+
+func (f *fake) note(v any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked = append(f.asked, v)
+}
+
+func (f *fake) Receive(ctx context.Context, in goclaw.Inbound) (goclaw.Receipt, error) {
+	f.mu.Lock()
+	f.received = append(f.received, in)
+	f.mu.Unlock()
+	if f.receive != nil {
+		return f.receive(ctx, in)
+	}
+	return goclaw.Receipt{Run: &goclaw.Run{ID: "run-1", Session: in.Session, Task: in.Text}}, f.fail
+}
+
+func (f *fake) Subscribe(ctx context.Context, match func(goclaw.Notice) bool) <-chan goclaw.Notice {
+	ch := make(chan goclaw.Notice, 64)
+	f.mu.Lock()
+	if f.subs == nil {
+		f.subs = map[chan goclaw.Notice]func(goclaw.Notice) bool{}
+	}
+	f.subs[ch] = match
+	f.mu.Unlock()
+	context.AfterFunc(ctx, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.subs, ch)
+		close(ch)
+	})
+	return ch
+}
+
+// publish drops what a subscriber has no room for.
+func (f *fake) publish(notices ...goclaw.Notice) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, n := range notices {
+		for ch, match := range f.subs {
+			if match(n) {
+				select {
+				case ch <- n:
+				default:
+				}
+			}
+		}
+	}
+}
+
+func (f *fake) subscribers() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.subs)
+}
+
+func (f *fake) Await(ctx context.Context, run string, workers bool) (goclaw.Outcome, error) {
+	if f.await != nil {
+		return f.await(ctx, run, workers)
+	}
+	return goclaw.Outcome{Status: goclaw.StateCompleted, Reply: "hello", Replies: []string{"hello"}, Turns: 1}, f.fail
+}
+
+func (f *fake) Runs(_ context.Context, filter goclaw.RunFilter) ([]goclaw.Run, error) {
+	f.note(filter)
+	if f.runs == nil {
+		return nil, f.fail
+	}
+	return f.runs(filter), f.fail
+}
+
+func (f *fake) RunLog(_ context.Context, id string) (goclaw.RunLog, error) {
+	log, ok := f.logs[id]
+	if !ok && f.fail == nil {
+		return log, fmt.Errorf("run %q: %w", id, goclaw.ErrNotFound)
+	}
+	return log, f.fail
+}
+
+func (f *fake) Cancel(_ context.Context, id, why string) ([]goclaw.Run, error) {
+	f.note([2]string{id, why})
+	log, ok := f.logs[id]
+	if !ok && f.fail == nil {
+		return nil, fmt.Errorf("run %q: %w", id, goclaw.ErrNotFound)
+	}
+	return []goclaw.Run{log.Run}, f.fail
+}
+
+func (f *fake) Sessions(context.Context) ([]goclaw.Session, error) {
+	var all []goclaw.Session
+	for key := range f.history {
+		all = append(all, goclaw.Session{Key: key, Agent: key.Agent})
+	}
+	return all, f.fail
+}
+
+func (f *fake) History(_ context.Context, key goclaw.SessionKey) ([]goclaw.RunLog, error) {
+	return f.history[key], f.fail
+}
+
+func (f *fake) Context(_ context.Context, q goclaw.ContextQuery) (goclaw.Prompt, error) {
+	f.note(q)
+	return goclaw.Prompt{Model: "m", Sections: []goclaw.Section{{ID: "identity", Text: "<you>", Stable: true}}}, f.fail
+}
+
+func (f *fake) Status(context.Context) (goclaw.Status, error) {
+	if f.status.Version == "panic" {
+		panic("the secret plan")
+	}
+	return f.status, f.fail
+}
+
+// gateway returns the surface over f with a log that nobody reads.
+func gateway(f *fake, change ...func(*web.Options)) http.Handler {
+	o := web.Options{
+		Token: token, Backend: f, Version: "1.2.3",
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Now:    func() time.Time { return time.Unix(1700000000, 0) },
+		Agents: []string{"main", "coder"},
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	return web.New(o)
+}
+
+// serve starts a real server, which ends with the test.
+func serve(t *testing.T, h http.Handler) *httptest.Server {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+// eachTransport runs test over a socket and in memory.
+func eachTransport(t *testing.T, test func(t *testing.T, connect func(http.Handler) *client.Client)) {
+	t.Run("socket", func(t *testing.T) {
+		test(t, func(h http.Handler) *client.Client {
+			srv := serve(t, h)
+			return client.New(srv.URL, token, srv.Client())
+		})
+	})
+	t.Run("memory", func(t *testing.T) {
+		test(t, func(h http.Handler) *client.Client { return client.InProcess(h, token) })
+	})
+}
+
+var errBroken = errors.New("the database is locked")

@@ -1,0 +1,181 @@
+package web
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strings"
+)
+
+// maxBody bounds a request's body, in bytes.
+const maxBody = 4 << 20
+
+// recovered turns a panic into one log line and a 500 that says nothing of it.
+// If the answer has begun already the connection is cut instead, so that
+// nobody takes what was sent for the whole.
+func (s *server) recovered(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		tracked := &trackedWriter{ResponseWriter: w}
+		defer func() {
+			v := recover()
+			if v == nil {
+				return
+			}
+			if err, ok := v.(error); !ok || err != http.ErrAbortHandler { //nolint:errorlint // net/http compares it so, too
+				s.Logger.Error("handler panicked", "method", r.Method, "path", r.URL.Path, "panic", v, "stack", string(debug.Stack()))
+			}
+			if tracked.begun {
+				panic(http.ErrAbortHandler)
+			}
+			writeFailure(tracked, r, failure{Status: http.StatusInternalServerError, Detail: "internal error; the gateway's log has the details"})
+		}()
+		next.ServeHTTP(tracked, r)
+	})
+}
+
+// trackedWriter knows whether the answer has begun.
+type trackedWriter struct {
+	http.ResponseWriter
+	begun bool
+}
+
+func (w *trackedWriter) WriteHeader(status int) {
+	w.begun = true
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *trackedWriter) Write(p []byte) (int, error) {
+	w.begun = true
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach what w wraps.
+func (w *trackedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// guarded refuses who may not ask, then hands on to the mux. open says which
+// patterns need no token.
+func (s *server) guarded(open map[string]bool) http.Handler {
+	hosts := newHostList(s.Hosts)
+	want := sha256.Sum256([]byte(s.Token))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-store")
+
+		if !hosts.allow(r.Host) {
+			writeFailure(w, r, failure{Status: http.StatusForbidden, Code: "host_not_allowed",
+				Detail: fmt.Sprintf("host %q is not allowed: call the gateway by localhost or its configured address", r.Host)})
+			return
+		}
+		if origins := r.Header.Values("Origin"); len(origins) > 1 || len(origins) == 1 && !sameOrigin(origins[0], r.Host) {
+			writeFailure(w, r, failure{Status: http.StatusForbidden, Code: "origin_not_allowed",
+				Detail: "requests from other origins are not allowed"})
+			return
+		}
+		fallback, pattern := s.mux.Handler(r)
+		if !open[pattern] {
+			if !authorized(r, s.Token, want) {
+				h.Set("WWW-Authenticate", `Bearer realm="goclaw"`)
+				writeFailure(w, r, failure{Status: http.StatusUnauthorized, Code: "invalid_api_key",
+					Detail: "this needs the header Authorization: Bearer TOKEN with the gateway's token"})
+				return
+			}
+			if s.Version != "" {
+				h.Set("X-GoClaw-Version", s.Version)
+			}
+		}
+		if pattern == "" {
+			writeFailure(w, r, unrouted(fallback, w, r))
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		s.mux.ServeHTTP(w, r)
+	})
+}
+
+// authorized compares hashes, so that the time taken tells neither the token
+// nor its length.
+func authorized(r *http.Request, token string, want [sha256.Size]byte) bool {
+	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	got := sha256.Sum256([]byte(strings.TrimSpace(given)))
+	same := subtle.ConstantTimeCompare(got[:], want[:]) == 1
+	return same && token != "" && strings.EqualFold(scheme, "Bearer")
+}
+
+// unrouted learns from the mux's own answer whether path or method is wrong.
+func unrouted(fallback http.Handler, w http.ResponseWriter, r *http.Request) failure {
+	probe := &probeWriter{header: http.Header{}}
+	fallback.ServeHTTP(probe, r)
+	if allow := probe.header.Get("Allow"); probe.status == http.StatusMethodNotAllowed {
+		w.Header().Set("Allow", allow)
+		return failure{Status: probe.status, Detail: fmt.Sprintf("%s does not take %s, only %s", r.URL.Path, r.Method, allow)}
+	}
+	return failure{Status: http.StatusNotFound, Detail: "there is nothing at " + r.URL.Path}
+}
+
+// probeWriter keeps an answer's head and drops its body.
+type probeWriter struct {
+	header http.Header
+	status int
+}
+
+func (p *probeWriter) Header() http.Header         { return p.header }
+func (p *probeWriter) WriteHeader(status int)      { p.status = status }
+func (p *probeWriter) Write(b []byte) (int, error) { return len(b), nil }
+
+// hostList says by which names the gateway may be called.
+type hostList struct {
+	names   []string
+	literal bool // every literal address is allowed
+}
+
+func newHostList(hosts []string) hostList {
+	var l hostList
+	for _, h := range hosts {
+		name := hostName(h)
+		if addr, err := netip.ParseAddr(name); err == nil && addr.IsUnspecified() {
+			l.literal = true
+		}
+		l.names = append(l.names, name)
+	}
+	return l
+}
+
+// allow judges a Host header. A rebinding page can't forge a literal address
+// or localhost: its requests carry the name that its own page was loaded from.
+func (l hostList) allow(host string) bool {
+	name := hostName(host)
+	if name == "" {
+		return false
+	}
+	if addr, err := netip.ParseAddr(name); err == nil && (l.literal || addr.Unmap().IsLoopback()) {
+		return true
+	}
+	return name == "localhost" || slices.Contains(l.names, name)
+}
+
+// hostName is the lower-case name or address in a Host header or a listen
+// address, without port, brackets or final dot.
+func hostName(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+// sameOrigin reports whether a page of origin was served under host.
+func sameOrigin(origin, host string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && strings.EqualFold(u.Host, host)
+}

@@ -1,0 +1,140 @@
+package web
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"goclaw"
+)
+
+// Conversations takes messages in and tells what becomes of them.
+type Conversations interface {
+	// Receive returns once the message is durable. The run that it becomes
+	// outlives ctx.
+	Receive(ctx context.Context, in goclaw.Inbound) (goclaw.Receipt, error)
+
+	// Subscribe returns the notices that match, until ctx ends; the channel
+	// is closed then. It never blocks whoever publishes: a slow reader loses
+	// notices and gets a goclaw.NoticeLag. match may be called by several
+	// goroutines.
+	Subscribe(ctx context.Context, match func(goclaw.Notice) bool) <-chan goclaw.Notice
+
+	// Await blocks until the run has ended; with workers, until everything
+	// that it started and the turns that announce it have ended too. It
+	// returns soon after ctx ends, with an error.
+	Await(ctx context.Context, runID string, workers bool) (goclaw.Outcome, error)
+}
+
+// Runs answers questions about runs and ends them.
+type Runs interface {
+	// Runs lists runs, newest first.
+	Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, error)
+	// RunLog and Cancel take a run's id or an unambiguous prefix of it, and
+	// return goclaw.ErrNotFound if there is no such run.
+	RunLog(ctx context.Context, id string) (goclaw.RunLog, error)
+	Cancel(ctx context.Context, id, why string) ([]goclaw.Run, error)
+}
+
+// Sessions answers questions about conversations.
+type Sessions interface {
+	Sessions(ctx context.Context) ([]goclaw.Session, error)
+	// History returns a session's runs with their events, oldest first.
+	History(ctx context.Context, key goclaw.SessionKey) ([]goclaw.RunLog, error)
+}
+
+// Inspector shows what the gateway would do and how it is.
+type Inspector interface {
+	Context(ctx context.Context, q goclaw.ContextQuery) (goclaw.Prompt, error)
+	Status(ctx context.Context) (goclaw.Status, error)
+}
+
+// Backend is all that the surface stands on. Its methods are safe for
+// concurrent use; an error that wraps goclaw.ErrNotFound becomes a 404, any
+// other a 500 with its text, which only the holder of the token gets to see.
+type Backend interface {
+	Conversations
+	Runs
+	Sessions
+	Inspector
+}
+
+// Options say what to serve. Backend is required.
+type Options struct {
+	// Token is what clients must bring. With "" nobody gets in.
+	Token   string
+	Backend Backend
+	Logger  *slog.Logger // nil: slog.Default
+	Version string       // sent as X-GoClaw-Version to those who have the token
+
+	// Ready says why the gateway can't work yet; nil means that it can.
+	Ready func() error
+	Now   func() time.Time // nil: time.Now
+
+	// Hosts are the names and addresses, with or without a port, under which
+	// the gateway may be called besides loopback ones. An unspecified address
+	// (0.0.0.0 or ::) allows every literal address, but no name.
+	Hosts []string
+
+	// Agents are the ids that /v1 offers as models, the default one first;
+	// none means only main.
+	Agents []string
+}
+
+// server holds what the handlers share; nothing of it changes.
+type server struct {
+	Options
+	mux     *http.ServeMux
+	started time.Time
+}
+
+// route is one pattern of the surface. An open one needs no token.
+type route struct {
+	pattern string
+	open    bool
+	handle  http.HandlerFunc
+}
+
+// New returns the surface as one handler.
+func New(o Options) http.Handler {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if len(o.Agents) == 0 {
+		o.Agents = []string{"main"}
+	}
+	s := &server{Options: o, mux: http.NewServeMux(), started: o.Now()}
+	open := map[string]bool{}
+	for _, r := range s.routes() {
+		s.mux.HandleFunc(r.pattern, r.handle)
+		open[r.pattern] = r.open
+	}
+	return s.recovered(s.guarded(open))
+}
+
+func (s *server) routes() []route {
+	return []route{
+		{"GET /healthz", true, s.healthz},
+		{"GET /readyz", true, s.readyz},
+
+		{"POST /v1/chat/completions", false, s.chatCompletions},
+		{"GET /v1/models", false, s.models},
+		{"GET /v1/models/{model...}", false, s.model},
+
+		{"POST /api/messages", false, s.postMessage},
+		{"GET /api/messages/{run}", false, s.awaitMessage},
+		{"GET /api/events", false, s.events},
+		{"GET /api/runs", false, s.listRuns},
+		{"GET /api/runs/{id}", false, s.getRun},
+		{"GET /api/runs/{id}/log", false, s.getRunLog},
+		{"POST /api/runs/{id}/cancel", false, s.cancelRun},
+		{"GET /api/sessions", false, s.listSessions},
+		{"GET /api/sessions/{key}/history", false, s.getHistory},
+		{"GET /api/context", false, s.getContext},
+		{"GET /api/status", false, s.getStatus},
+	}
+}

@@ -79,13 +79,13 @@ func (u Usage) Add(v Usage) Usage {
 		CacheWrite: u.CacheWrite + v.CacheWrite,
 	}
 	switch {
-	case u.IsZero():
-		sum.CostUSD = v.CostUSD
-	case v.IsZero():
-		sum.CostUSD = u.CostUSD
-	case u.CostUSD != nil && v.CostUSD != nil:
+	case u.CostUSD != nil && v.CostUSD != nil: // first: a call may cost without a token
 		c := *u.CostUSD + *v.CostUSD
 		sum.CostUSD = &c
+	case u.IsZero() && u.CostUSD == nil:
+		sum.CostUSD = v.CostUSD
+	case v.IsZero() && v.CostUSD == nil:
+		sum.CostUSD = u.CostUSD
 	}
 	return sum
 }

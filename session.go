@@ -3,6 +3,7 @@ package goclaw
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // SessionKind is the kind of conversation that a SessionKey addresses.
@@ -102,6 +103,18 @@ func (k *SessionKey) UnmarshalText(b []byte) error {
 // the two older ones (agent:<id>:spawn:<id>, cron:<jobId>). For every key it
 // accepts, parsing the result's String gives the same key again.
 func ParseSessionKey(s string) (SessionKey, error) {
+	k, err := parseSessionKey(s)
+	if err != nil {
+		return SessionKey{}, err
+	}
+	// An older form grows when it is written canonically.
+	if n := len(k.String()); n > maxKeyLen {
+		return SessionKey{}, fmt.Errorf("session key of %d bytes: at most %d are allowed", n, maxKeyLen)
+	}
+	return k, nil
+}
+
+func parseSessionKey(s string) (SessionKey, error) {
 	bad := func(why string) (SessionKey, error) {
 		return SessionKey{}, fmt.Errorf("session key %q: %s", s, why)
 	}
@@ -155,8 +168,20 @@ func ParseSessionKey(s string) (SessionKey, error) {
 		}
 		return bad("api is followed by user:<id>")
 	}
+	return parseChannelKey(agent, raw, rest, bad)
+}
+
+// parseChannelKey reads what follows agent:<agentId> when it is no kind of its
+// own: rest is unescaped, raw is the whole key as written.
+func parseChannelKey(agent string, raw, rest []string, bad func(string) (SessionKey, error)) (SessionKey, error) {
 	if err := CheckAgentID(rest[0]); err != nil {
 		return bad("channel: " + err.Error())
+	}
+	switch rest[0] {
+	case "main", "subagent", "spawn", "cron", "api":
+		// Written with escapes; as a channel's name it would be read as that
+		// kind the next time.
+		return bad(fmt.Sprintf("%q can't be a channel's name", rest[0]))
 	}
 	threaded := len(rest) == 5 && raw[5] == "thread"
 	if len(rest) != 3 && !threaded {
@@ -190,18 +215,21 @@ func CheckAgentID(s string) error {
 	return nil
 }
 
-// escapeKeyPart makes a part safe to stand between colons.
+// escapeKeyPart makes a part safe to stand between colons and in JSON, which
+// can't carry bytes that are no UTF-8.
 func escapeKeyPart(p string) string {
-	if !strings.ContainsFunc(p, needsEscape) {
+	if utf8.ValidString(p) && !strings.ContainsFunc(p, needsEscape) {
 		return p
 	}
 	var b strings.Builder
-	for i := 0; i < len(p); i++ {
-		if c := p[i]; needsEscape(rune(c)) {
-			fmt.Fprintf(&b, "%%%02X", c)
+	for len(p) > 0 {
+		r, n := utf8.DecodeRuneInString(p)
+		if needsEscape(r) || r == utf8.RuneError && n == 1 {
+			fmt.Fprintf(&b, "%%%02X", p[0])
 		} else {
-			b.WriteByte(c)
+			b.WriteString(p[:n])
 		}
+		p = p[n:]
 	}
 	return b.String()
 }
@@ -209,6 +237,9 @@ func escapeKeyPart(p string) string {
 func needsEscape(r rune) bool { return r == ':' || r == '%' || r <= ' ' || r == 0x7f }
 
 func unescapeKeyPart(p string) (string, error) {
+	if !utf8.ValidString(p) {
+		return "", fmt.Errorf("%q is not UTF-8 (write such a byte as %%XX)", p)
+	}
 	var b strings.Builder
 	for i := 0; i < len(p); i++ {
 		c := p[i]

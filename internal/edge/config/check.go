@@ -1,0 +1,261 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tailscale/hujson"
+	"goclaw"
+)
+
+// ref is a name in the file that something else must know.
+type ref struct {
+	kind  string // model, tool, agent (a use of an id), id (its definition)
+	value string
+	key   string
+	at    place
+}
+
+// source remembers where a Config came from, for problems found later.
+type source struct {
+	path string
+	refs []ref
+}
+
+// text checks a string by its tags and stores it.
+func (d *decoder) text(v hujson.Value, s string, to slot, key string) {
+	to.dst.SetString(s)
+	secret := to.dst.Type() == reflect.TypeFor[Secret]()
+	if strings.TrimSpace(s) == "" {
+		d.problem(v.StartOffset, "give it a value or leave the key out", "%s is empty", key)
+		return
+	}
+	if enum := to.tag.Get("enum"); enum != "" {
+		if known := strings.Split(enum, ","); !slices.Contains(known, s) {
+			d.problem(v.StartOffset, "use one of "+strings.Join(known, ", "), "%s is %q", key, s)
+		}
+		return
+	}
+	if secret {
+		d.secret(v, s, key)
+		return
+	}
+	d.format(v, s, to, key)
+}
+
+func (d *decoder) secret(v hujson.Value, s, key string) {
+	switch {
+	case strings.Contains(s, "${"):
+		d.problem(v.StartOffset, "write the value itself; apiKeyEnv takes a variable's name", "%s: environment variables are not expanded here", key)
+	case strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }), strings.TrimSpace(s) != s:
+		d.problem(v.StartOffset, "remove them", "%s holds spaces at its ends or control characters", key)
+	}
+}
+
+var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// format checks what the tag format names, and makes paths absolute.
+func (d *decoder) format(v hujson.Value, s string, to slot, key string) {
+	format := to.tag.Get("format")
+	switch format {
+	case "id":
+		if err := goclaw.CheckAgentID(s); err != nil {
+			d.problem(v.StartOffset, "choose another name", "%s: %v", key, err)
+		}
+	case "path":
+		abs, err := d.absolute(s)
+		if err != nil {
+			d.problem(v.StartOffset, "write the whole path", "%s: %v", key, err)
+			return
+		}
+		to.dst.SetString(abs)
+		return
+	case "provider/model":
+		if !isModel(s) {
+			d.problem(v.StartOffset, "write provider/model, such as anthropic/claude-sonnet-5-5", "%s is %q", key, s)
+		}
+		format = "model"
+	case "url":
+		d.url(v, s, key)
+	case "env":
+		if !envName.MatchString(s) {
+			// Not quoted: it may be the key itself.
+			d.problem(v.StartOffset, "write the variable's name, such as ANTHROPIC_API_KEY (the key itself goes into apiKey)",
+				"%s is not the name of an environment variable", key)
+		}
+	case "addr":
+		_, port, err := net.SplitHostPort(s)
+		if n, perr := strconv.Atoi(port); err != nil || perr != nil || n < 0 || n > 65535 {
+			d.problem(v.StartOffset, "write HOST:PORT, such as 127.0.0.1:8080", "%s is %q", key, s)
+		}
+	}
+	if format == "id" || format == "model" || format == "tool" || format == "agent" {
+		d.refs = append(d.refs, ref{format, s, key, placeAt(d.src, v.StartOffset)})
+	}
+}
+
+// absolute resolves ~ and what is relative to the file's folder.
+func (d *decoder) absolute(p string) (string, error) {
+	if rest, ok := strings.CutPrefix(p, "~"); ok {
+		if rest != "" && rest[0] != '/' && rest[0] != filepath.Separator {
+			return "", fmt.Errorf("%q: the home of another user is not looked up", p)
+		}
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("%q: %w", p, err)
+		}
+		return filepath.Join(home, rest), nil
+	}
+	if filepath.IsAbs(p) {
+		return filepath.Clean(p), nil
+	}
+	return filepath.Join(d.dir, p), nil
+}
+
+// url refuses an address that can't be called or that holds a password; it
+// never quotes it.
+func (d *decoder) url(v hujson.Value, s, key string) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		d.problem(v.StartOffset, "write http://… or https://…", "%s is no web address", key)
+	case u.User != nil:
+		d.problem(v.StartOffset, "use apiKey, apiKeyEnv or headers", "%s holds a user name or password", key)
+	case u.RawQuery != "" || u.Fragment != "":
+		d.problem(v.StartOffset, "remove what follows ? or #", "%s has a query or a fragment", key)
+	}
+}
+
+var headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
+
+// tableKey checks a free key.
+func (d *decoder) tableKey(m hujson.ObjectMember, kind, key string) {
+	name := nameOf(m)
+	switch {
+	case kind == "header" && !headerName.MatchString(name):
+		d.problem(m.Name.StartOffset, "use letters, digits and -", "%s: %q is no header's name", key, name)
+	case kind == "alias" && (name == "" || strings.ContainsAny(name, "/ \t\n")):
+		d.problem(m.Name.StartOffset, "choose a name without / and spaces", "%s: %q is no alias", key, name)
+	}
+}
+
+func isModel(s string) bool {
+	provider, model, ok := strings.Cut(s, "/")
+	return ok && goclaw.CheckAgentID(provider) == nil && model != "" && strings.TrimSpace(s) == s
+}
+
+// check finds what is wrong between the parts of a file.
+func (d *decoder) check(cfg *Config) {
+	cfg.Context.Files = inOrder(cfg.Context.Files)
+	defined := map[string]place{}
+	for _, r := range d.refs {
+		if r.kind != "id" || !strings.HasPrefix(r.key, "agents.") {
+			continue
+		}
+		if first, twice := defined[r.value]; twice && !strings.HasPrefix(r.key, "agents.entries."+r.value+".") {
+			d.refProblem(r, "remove one of them", "the agent %q is defined here and in line %d", r.value, first.line)
+			continue
+		}
+		defined[r.value] = r.at
+	}
+	for _, r := range d.refs {
+		switch r.kind {
+		case "model":
+			if _, err := cfg.ResolveModel(r.value); err != nil && !strings.HasPrefix(r.key, "models.aliases.") {
+				d.refProblem(r, "write provider/model or one of models.aliases"+aliasHint(cfg, r.value), "%s: %q is neither", r.key, r.value)
+			}
+		case "agent":
+			if _, ok := defined[r.value]; !ok && r.value != "*" && r.value != DefaultAgent {
+				d.refProblem(r, "add it to agents.list, or write * for any", "%s: there is no agent %q", r.key, r.value)
+			}
+		}
+	}
+	for _, r := range d.refs {
+		if r.kind == "id" && strings.HasPrefix(r.key, "models.providers.") {
+			d.provider(cfg, r)
+		}
+	}
+}
+
+func aliasHint(cfg *Config, name string) string {
+	var known []string
+	for alias := range cfg.Models.Aliases {
+		known = append(known, alias)
+	}
+	slices.Sort(known)
+	if near := nearest(name, known); near != "" {
+		return " (did you mean " + near + "?)"
+	}
+	return ""
+}
+
+// provider checks one provider as a whole, and gives it the kind that its name
+// says.
+func (d *decoder) provider(cfg *Config, r ref) {
+	i := slices.IndexFunc(cfg.Models.Providers, func(p Provider) bool { return p.Name == r.value })
+	p := &cfg.Models.Providers[i]
+	switch {
+	case p.Name == demoName:
+		d.refProblem(r, "choose another name", "%s: demo is the built-in offline demonstration", r.key)
+	case p.Kind == "" && (p.Name == kindAnthropic || p.Name == kindOpenAI):
+		p.Kind = p.Name
+	case p.Kind == "":
+		d.refProblem(r, "add it: anthropic, or openai for everything that speaks its API", "%s.kind is missing", r.key)
+	}
+	if p.APIKey != "" && p.APIKeyEnv != "" {
+		d.refProblem(r, "remove one of them", "%s has both apiKey and apiKeyEnv", r.key)
+	}
+}
+
+func (d *decoder) refProblem(r ref, hint, what string, args ...any) {
+	d.problems = append(d.problems, Problem{
+		Path: d.path, Line: r.at.line, Col: r.at.col, What: fmt.Sprintf(what, args...), Hint: hint,
+	})
+}
+
+// Known are the names that only other packages know.
+type Known struct {
+	Tools     []string
+	Providers []string // that models may come from, the configured ones included
+}
+
+// Check reports, with their places, the tools and providers that the file
+// names and that do not exist. The error is of type Problems.
+func (c Config) Check(known Known) error {
+	var ps Problems
+	add := func(r ref, hint, what string, args ...any) {
+		ps = append(ps, Problem{c.source.path, r.at.line, r.at.col, fmt.Sprintf(what, args...), hint})
+	}
+	for _, r := range c.source.refs {
+		switch r.kind {
+		case "tool":
+			if r.value != "*" && !slices.Contains(known.Tools, r.value) {
+				add(r, suggestion(r.value, known.Tools), "%s: there is no tool %q", r.key, r.value)
+			}
+		case "model":
+			model, err := c.ResolveModel(r.value)
+			if err != nil {
+				continue // found by Load
+			}
+			if p, _, _ := strings.Cut(model, "/"); !slices.Contains(known.Providers, p) {
+				add(r, "add it to models.providers, or use one of "+strings.Join(known.Providers, ", "), "%s: there is no provider %q", r.key, p)
+			}
+		}
+	}
+	return ps.errorOrNil()
+}
+
+func suggestion(word string, known []string) string {
+	if near := nearest(word, known); near != "" {
+		return fmt.Sprintf("did you mean %s?", near)
+	}
+	return "use one of " + strings.Join(known, ", ")
+}

@@ -1,0 +1,178 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+)
+
+// Config is the whole configuration, as the file has it. Absent keys hold
+// their defaults, except in what Agent merges: there absence is kept.
+type Config struct {
+	Schema  string  `json:"$schema,omitempty" doc:"The JSON Schema of this file, for editors."`
+	Agents  Agents  `json:"agents" doc:"The agents and what they have in common."`
+	Models  Models  `json:"models" doc:"Where models come from and what they are called."`
+	Tools   Tools   `json:"tools" doc:"What tools may do, for all agents."`
+	Gateway Gateway `json:"gateway" doc:"The gateway's HTTP server."`
+	Context Context `json:"context" doc:"What of the workspace is put into prompts."`
+
+	_ unbuilt `key:"skills"`
+	_ unbuilt `key:"cron"`
+	_ unbuilt `key:"channels"`
+	_ unbuilt `key:"database"`
+	_ unbuilt `key:"definitions"`
+	_ unbuilt `key:"budget"`
+
+	source source
+}
+
+// unbuilt marks a key of the specification whose feature this version lacks.
+type unbuilt struct{}
+
+// Agents are the configured agents. List and Entries are two spellings of the
+// same; an id may appear once in both together.
+type Agents struct {
+	Defaults AgentDefaults `json:"defaults" doc:"What holds for every agent unless it says otherwise."`
+	List     []AgentEntry  `json:"list,omitempty" doc:"The agents besides main, or main's own settings."`
+	Entries  []AgentEntry  `json:"entries,omitempty" keyed:"ID" doc:"The agents as an object keyed by id."`
+}
+
+// AgentDefaults hold for every agent that doesn't say otherwise.
+type AgentDefaults struct {
+	Workspace string    `json:"workspace,omitempty" format:"path" doc:"The agent's folder; relative to this file. Default: workspace in GOCLAW_HOME."`
+	Model     string    `json:"model,omitempty" format:"model" doc:"provider/model, or an alias."`
+	Thinking  string    `json:"thinking,omitempty" enum:"off,low,medium,high" doc:"How long the model may think. Default: off."`
+	Subagents Subagents `json:"subagents" doc:"Workers that the agent starts."`
+
+	_ unbuilt `key:"heartbeat"`
+	_ unbuilt `key:"compaction"`
+	_ unbuilt `key:"skills"`
+}
+
+// AgentEntry is one agent of the list.
+type AgentEntry struct {
+	ID        string     `json:"id" required:"true" format:"id" doc:"The agent's id: a-z, 0-9, - and _."`
+	Name      string     `json:"name,omitempty" doc:"The name that people see. Default: the id."`
+	Workspace string     `json:"workspace,omitempty" format:"path" doc:"The agent's folder; relative to this file."`
+	Model     string     `json:"model,omitempty" format:"model" doc:"provider/model, or an alias."`
+	Thinking  string     `json:"thinking,omitempty" enum:"off,low,medium,high" doc:"How long the model may think."`
+	Tools     ToolPolicy `json:"tools" doc:"Which tools the agent may use, within the global policy."`
+	Subagents Subagents  `json:"subagents" doc:"Workers that the agent starts."`
+
+	_ unbuilt `key:"skills"`
+	_ unbuilt `key:"heartbeat"`
+	_ unbuilt `key:"compaction"`
+}
+
+// Subagents are the settings of an agent's workers. Nil means that the key is
+// absent.
+type Subagents struct {
+	MaxSpawnDepth          *int       `json:"maxSpawnDepth,omitempty" range:"0..10" doc:"How deep workers may start workers; 1: only the agent itself may. Default: 1."`
+	MaxChildrenPerAgent    *int       `json:"maxChildrenPerAgent,omitempty" range:"1..1000" doc:"Workers of one session at a time. Default: 5."`
+	MaxConcurrent          *int       `json:"maxConcurrent,omitempty" range:"1..1000" doc:"Workers that run at a time; the others wait. Default: 8."`
+	RunTimeoutSeconds      *int       `json:"runTimeoutSeconds,omitempty" range:"0..2592000" doc:"When a worker is stopped; 0: never. Default: 0."`
+	ArchiveAfterMinutes    *int       `json:"archiveAfterMinutes,omitempty" range:"0..5256000" doc:"When a finished worker's session is archived. Default: 60."`
+	AnnounceWindowMs       *int       `json:"announceWindowMs,omitempty" range:"0..60000" doc:"Results that end within it are announced in one turn. Default: 250."`
+	AnnounceMaxWaitSeconds *int       `json:"announceMaxWaitSeconds,omitempty" range:"0..86400" doc:"How long the first result waits for its siblings'. Default: 60."`
+	AllowAgents            []string   `json:"allowAgents" format:"agent" doc:"Other agents as which workers may be started; * for any. Default: none."`
+	Model                  string     `json:"model,omitempty" format:"model" doc:"The workers' model. Default: the requester's."`
+	Thinking               string     `json:"thinking,omitempty" enum:"off,low,medium,high" doc:"How long the workers' model may think. Default: the requester's."`
+	Tools                  ToolPolicy `json:"tools" doc:"Which tools workers may use, within the agent's policy."`
+	Inherit                []string   `json:"inherit" enum:"AGENTS.md,SOUL.md,TOOLS.md,IDENTITY.md,USER.md,HEARTBEAT.md,BOOTSTRAP.md,MEMORY.md" doc:"The workspace files that workers see. Default: AGENTS.md and TOOLS.md."`
+
+	_ unbuilt `key:"budget"`
+}
+
+// ToolPolicy says which tools may be used. Deny wins. A nil Allow allows all,
+// an empty one none.
+type ToolPolicy struct {
+	Allow []string `json:"allow" format:"tool" doc:"The tools that may be used; * for all. Default: all."`
+	Deny  []string `json:"deny" format:"tool" doc:"The tools that may not be used; * for all. Default: none."`
+}
+
+// Models say where models come from.
+type Models struct {
+	Providers []Provider        `json:"providers,omitempty" keyed:"Name" doc:"Model APIs, keyed by the name that stands before the / of their models."`
+	Aliases   map[string]string `json:"aliases,omitempty" keys:"alias" format:"provider/model" doc:"Short names for provider/model."`
+}
+
+// Provider is a configured model API.
+type Provider struct {
+	Name      string            `json:"-" format:"id"`
+	Kind      string            `json:"kind,omitempty" enum:"anthropic,openai" doc:"The API that it speaks. Default: what the name says."`
+	BaseURL   string            `json:"baseURL,omitempty" format:"url" doc:"Where it is. Default: the vendor's own address."`
+	APIKey    Secret            `json:"apiKey,omitempty" doc:"The key itself; apiKeyEnv keeps it out of the file."`
+	APIKeyEnv string            `json:"apiKeyEnv,omitempty" format:"env" doc:"The environment variable that holds the key."`
+	Headers   map[string]Secret `json:"headers,omitempty" keys:"header" doc:"Headers to send with each request."`
+	Models    []string          `json:"models,omitempty" doc:"The names of its models; the first is its default."`
+}
+
+// Tools are the settings of tools for all agents.
+type Tools struct {
+	Allow []string `json:"allow" format:"tool" doc:"The tools that may be used; * for all. Default: all."`
+	Deny  []string `json:"deny" format:"tool" doc:"The tools that may not be used; * for all. Default: none."`
+	Exec  Exec     `json:"exec" doc:"The exec tool."`
+
+	_ unbuilt `key:"web"`
+}
+
+// Policy is the policy that holds for all agents.
+func (t Tools) Policy() ToolPolicy { return ToolPolicy{Allow: t.Allow, Deny: t.Deny} }
+
+// Exec are the settings of the exec tool.
+type Exec struct {
+	TimeoutSeconds int      `json:"timeoutSeconds,omitempty" range:"1..86400" doc:"When a command is ended. Default: 120."`
+	MaxOutputBytes int      `json:"maxOutputBytes,omitempty" range:"1024..16777216" doc:"How much of a command's output the model gets. Default: 32768."`
+	Network        bool     `json:"network,omitempty" doc:"Whether commands may use the network. Default: false."`
+	ReadOnly       []string `json:"readOnly,omitempty" format:"path" doc:"Further folders and files that commands may read."`
+}
+
+// Gateway are the settings of the HTTP server.
+type Gateway struct {
+	Addr  string `json:"addr,omitempty" format:"addr" doc:"HOST:PORT to listen on. Default: chosen by the gateway, on loopback."`
+	Token Secret `json:"token,omitempty" doc:"The token that clients must send. Default: the one in GOCLAW_HOME/token."`
+}
+
+// Context says how much of the workspace goes into prompts, in characters.
+type Context struct {
+	FileMaxChars  int      `json:"fileMaxChars,omitempty" range:"500..2000000" doc:"The most of one workspace file; the middle of a longer one is dropped. Default: 20000."`
+	TotalMaxChars int      `json:"totalMaxChars,omitempty" range:"500..8000000" doc:"The most of all workspace files together. Default: 150000."`
+	Files         []string `json:"files" enum:"AGENTS.md,SOUL.md,TOOLS.md,IDENTITY.md,USER.md,HEARTBEAT.md,BOOTSTRAP.md,MEMORY.md" doc:"The workspace files that agents see. Default: all eight."`
+}
+
+// Default is the configuration of someone who has no file.
+func Default() Config {
+	return Config{
+		Tools:   Tools{Exec: Exec{TimeoutSeconds: 120, MaxOutputBytes: 32 << 10}},
+		Context: Context{FileMaxChars: 20_000, TotalMaxChars: 150_000, Files: workspaceFiles()},
+	}
+}
+
+func workspaceFiles() []string {
+	return []string{"AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "HEARTBEAT.md", "BOOTSTRAP.md", "MEMORY.md"}
+}
+
+// Secret is a key or token. It never prints, logs or encodes as itself.
+type Secret string
+
+const hidden = "[secret]"
+
+// Reveal returns the secret itself, for the request that needs it.
+func (s Secret) Reveal() string { return string(s) }
+
+// String hides the secret; an empty one stays empty.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return hidden
+}
+
+// Format hides the secret from every verb of fmt.
+func (s Secret) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
+
+// LogValue hides the secret from slog.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// MarshalJSON hides the secret from JSON.
+func (s Secret) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }

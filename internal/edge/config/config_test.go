@@ -1,0 +1,346 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func Example() {
+	dir, err := os.MkdirTemp("", "config")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "goclaw.json")
+	if err := os.WriteFile(path, []byte("{\n  \"agents\": {\"default\": {}}, // nearly\n}\n"), 0o600); err != nil {
+		panic(err)
+	}
+	_, err = Load(path)
+	fmt.Println(strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)))
+	// Output:
+	// goclaw.json:2:14: unknown key "agents.default"; did you mean defaults?
+}
+
+func TestLoad(t *testing.T) {
+	dir := t.TempDir()
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	path := filepath.Join(dir, "goclaw.json")
+	if err := os.WriteFile(path, []byte("\uFEFF"+strings.ReplaceAll(fullFile, "\n", "\r\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	policies := []ToolPolicy{{Allow: []string{"read", "write", "exec"}, Deny: []string{"glob"}}}
+	want := AgentConfig{
+		ID: "main", Name: "Rat", Workspace: filepath.Join(dir, "ws"),
+		Model: "anthropic/claude-sonnet-5-5", Thinking: "low", Tools: append(policies, ToolPolicy{}),
+		Subagents: SubagentConfig{
+			MaxSpawnDepth: 2, MaxChildrenPerAgent: 6, MaxConcurrent: 9, RunTimeout: 30 * time.Second,
+			ArchiveAfter: 5 * time.Minute, AnnounceWindow: 100 * time.Millisecond, AnnounceMaxWait: 7 * time.Second,
+			AllowAgents: []string{"coder"}, Model: "openai/gpt-5.5", Thinking: "medium",
+			Tools: ToolPolicy{Allow: []string{"read", "exec"}, Deny: []string{"write"}}, Inherit: []string{"TOOLS.md"},
+		},
+	}
+	got, ok := cfg.Agent("main")
+	if diff := cmp.Diff(want, got); !ok || diff != "" {
+		t.Errorf("main (-want +got):\n%s", diff)
+	}
+
+	coder := want
+	coder.ID, coder.Name, coder.Workspace, coder.Model, coder.Thinking = "coder", "Coder", "/srv/code", "local/qwen", "high"
+	coder.Tools = []ToolPolicy{policies[0], {Allow: []string{"*"}, Deny: []string{"exec"}}}
+	coder.Subagents.MaxSpawnDepth = 0
+	coder.Subagents.AllowAgents = []string{}
+	coder.Subagents.Tools = ToolPolicy{Allow: []string{}, Deny: []string{"write", "edit"}}
+	coder.Subagents.Inherit = []string{}
+	got, ok = cfg.Agent("coder")
+	if diff := cmp.Diff(coder, got); !ok || diff != "" {
+		t.Errorf("coder (-want +got):\n%s", diff)
+	}
+	var ids []string
+	for _, a := range cfg.AllAgents() {
+		ids = append(ids, a.ID)
+	}
+	if diff := cmp.Diff([]string{"main", "coder", "w_1"}, ids); diff != "" {
+		t.Error(diff)
+	}
+	if _, ok := cfg.Agent("nobody"); ok {
+		t.Error("there is an agent nobody")
+	}
+	if diff := cmp.Diff(Exec{TimeoutSeconds: 9, MaxOutputBytes: 2048, Network: true, ReadOnly: []string{"/opt", filepath.Join(dir, "data")}}, cfg.Tools.Exec); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(Context{FileMaxChars: 1000, TotalMaxChars: 5000, Files: []string{"AGENTS.md", "SOUL.md"}}, cfg.Context); diff != "" {
+		t.Error(diff)
+	}
+	if cfg.Gateway.Addr != "127.0.0.1:8080" || cfg.Gateway.Token.Reveal() != "tok-hidden" {
+		t.Errorf("%+v", cfg.Gateway)
+	}
+	if p := cfg.Models.Providers[0]; p.Name != "anthropic" || p.Kind != "anthropic" || p.APIKeyEnv != "MY_KEY" {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	cfg, err := Load(filepath.Join(t.TempDir(), "none.json"))
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing file gives %v", err)
+	}
+	want := AgentConfig{
+		ID: "main", Name: "main", Thinking: "off", Tools: []ToolPolicy{{}, {}},
+		Subagents: SubagentConfig{
+			MaxSpawnDepth: 1, MaxChildrenPerAgent: 5, MaxConcurrent: 8, ArchiveAfter: time.Hour,
+			AnnounceWindow: 250 * time.Millisecond, AnnounceMaxWait: time.Minute,
+			AllowAgents: []string{}, Inherit: []string{"AGENTS.md", "TOOLS.md"},
+		},
+	}
+	got, ok := cfg.Agent("main")
+	if diff := cmp.Diff(want, got); !ok || diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if cfg.Context.FileMaxChars != 20_000 || cfg.Context.TotalMaxChars != 150_000 || len(cfg.Context.Files) != 8 {
+		t.Errorf("%+v", cfg.Context)
+	}
+	if got.WorkspaceIn("/h") != filepath.Join("/h", "workspace") || (AgentConfig{ID: "x"}).WorkspaceIn("/h") != filepath.Join("/h", "workspace-x") {
+		t.Error("WorkspaceIn")
+	}
+}
+
+func TestLoadRefusesWhatIsNoFile(t *testing.T) {
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Skip(err)
+	}
+	huge := filepath.Join(dir, "huge")
+	if err := os.WriteFile(huge, make([]byte, maxBytes+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []string{dir, fifo, huge} {
+		if _, err := Load(p); err == nil || errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %v", p, err)
+		}
+	}
+}
+
+type badFile struct {
+	text         string
+	want         []string // "line:col: what; what to do", or a beginning of it
+	beyondSchema bool     // no schema can tell
+}
+
+func badFiles() []badFile {
+	return []badFile{
+		// syntax
+		{"", []string{"1:1: the file is empty; write {}"}, true},
+		{"// only a comment\n", []string{"2:1: the file ends too early"}, true},
+		{"{", []string{"1:2: the file ends too early; close every {"}, true},
+		{"{\n  \"a\": \"é\" \"b\": 1}", []string{"2:12: a comma is missing before this"}, true},
+		{"{\"gateway\" {}}", []string{"1:12: a colon is missing"}, true},
+		{"{gateway: {}}", []string{"1:2: "}, true},
+		{"{\"gateway\": {\"token\": sk-secret}}", []string{"1:23: this is no JSON value; put text in double quotes"}, true},
+		{"{\"gateway\": {\"token\": \"sk-secret\n\"}}", []string{"1:23: this is no JSON value"}, true},
+		{"{\"gateway\": {\"token\": \"sk-secret}}", []string{"1:35: a string is not closed"}, true},
+		{"{} {}", []string{"1:4: something follows the closing bracket"}, true},
+		{"{} /* x", []string{"1:4: a comment is not closed"}, true},
+		// keys
+		{`{"agent": {}}`, []string{`1:2: unknown key "agent"; did you mean agents?`}, false},
+		{`{"agents": {"defaults": {"subagents": {"max_spawn_depth": 1}}}}`, []string{`1:40: unknown key "agents.defaults.subagents.max_spawn_depth"; did you mean maxSpawnDepth?`}, false},
+		{`{"maxSpawnDepth": 1}`, []string{`1:2: unknown key "maxSpawnDepth"; did you mean agents.defaults.subagents.maxSpawnDepth or agents.list[].subagents.maxSpawnDepth?`}, false},
+		{`{"gateway": {"zzz": 1}}`, []string{`1:14: unknown key "gateway.zzz"; known here: addr, token`}, false},
+		{`{"channels": {}, "agents": {"defaults": {"heartbeat": {"every": "30m"}}}}`, []string{
+			"1:2: channels is not supported by this version yet; remove it",
+			"1:42: agents.defaults.heartbeat is not supported by this version yet; remove it",
+		}, false},
+		{"{\"gateway\": {},\n \"gateway\": {}}", []string{"2:2: the key gateway stands here and in line 1; remove one of them"}, true},
+		{`{"agents": {"list": [{"name": "x"}]}}`, []string{"1:22: agents.list[0].id is missing; add it"}, false},
+		// types
+		{`[]`, []string{"1:1: the file must be an object, not a list"}, false},
+		{`{"agents": null}`, []string{"1:12: agents must be an object, not null; give it a value or leave the key out"}, false},
+		{`{"tools": {"exec": {"network": "yes", "timeoutSeconds": "9"}}}`, []string{
+			"1:32: tools.exec.network must be true or false, not a string", "1:57: tools.exec.timeoutSeconds must be a number, not a string",
+		}, false},
+		{`{"tools": {"allow": "read"}}`, []string{"1:21: tools.allow must be a list, not a string; write [ … ]"}, false},
+		{`{"tools": {"allow": [1]}}`, []string{"1:22: tools.allow[0] must be a string, not a number"}, false},
+		{`{"gateway": {"token": 12345}}`, []string{"1:23: gateway.token must be a string, not a number; put it in double quotes"}, false},
+		{`{"models": {"aliases": []}}`, []string{"1:24: models.aliases must be an object, not a list"}, false},
+		// ranges and forms
+		{`{"context": {"fileMaxChars": 10}}`, []string{"1:30: context.fileMaxChars is 10; use a whole number from 500 to 2000000"}, false},
+		{`{"context": {"fileMaxChars": 1000.5}}`, []string{"1:30: context.fileMaxChars is 1000.5; use a whole number"}, false},
+		{`{"agents": {"defaults": {"subagents": {"maxSpawnDepth": 99999999999999999999}}}}`, []string{"1:57: agents.defaults.subagents.maxSpawnDepth is 9999"}, false},
+		{`{"agents": {"defaults": {"thinking": "hard", "workspace": " "}}}`, []string{
+			`1:38: agents.defaults.thinking is "hard"; use one of off, low, medium, high`, "1:59: agents.defaults.workspace is empty",
+		}, false},
+		{`{"agents": {"defaults": {"workspace": "~bob/x"}}}`, []string{`1:39: agents.defaults.workspace: "~bob/x"`}, true},
+		{`{"context": {"files": ["soul.md"]}}`, []string{`1:24: context.files[0] is "soul.md"; use one of AGENTS.md`}, false},
+		{`{"tools": {"deny": ["exec", "exec"]}}`, []string{`1:29: tools.deny[1]: "exec" stands twice in the list; remove one`}, false},
+		{`{"gateway": {"addr": "localhost"}}`, []string{`1:22: gateway.addr is "localhost"; write HOST:PORT`}, false},
+		{`{"agents": {"list": [{"id": "Bob"}]}}`, []string{"1:29: agents.list[0].id: "}, false},
+		// models and providers
+		{`{"agents": {"defaults": {"model": "smrt"}}, "models": {"aliases": {"smart": "a/b"}}}`, []string{`1:35: agents.defaults.model: "smrt" is neither; write provider/model or one of models.aliases (did you mean smart?)`}, true},
+		{`{"models": {"aliases": {"a": "b"}}}`, []string{`1:30: models.aliases.a is "b"; write provider/model`}, false},
+		{`{"models": {"aliases": {"a/b": "c/d"}}}`, []string{`1:25: models.aliases: "a/b" is no alias`}, false},
+		{`{"models": {"providers": {"x": {}}}}`, []string{"1:27: models.providers.x.kind is missing; add it: anthropic"}, true},
+		{`{"models": {"providers": {"x": {"kind": "gemini"}}}}`, []string{`1:41: models.providers.x.kind is "gemini"; use one of anthropic, openai`}, false},
+		{`{"models": {"providers": {"demo": {"kind": "openai"}}}}`, []string{"1:27: models.providers.demo: demo is"}, true},
+		{`{"models": {"providers": {"openai": {"apiKey": "sk-secret", "apiKeyEnv": "K"}}}}`, []string{"1:27: models.providers.openai has both"}, true},
+		{`{"models": {"providers": {"openai": {"apiKey": "${sk-secret}"}}}}`, []string{"1:48: models.providers.openai.apiKey: environment"}, true},
+		{`{"models": {"providers": {"openai": {"apiKey": "sk-secret\n"}}}}`, []string{"1:48: models.providers.openai.apiKey holds"}, true},
+		{`{"models": {"providers": {"openai": {"apiKeyEnv": "sk-secret"}}}}`, []string{"1:51: models.providers.openai.apiKeyEnv is not"}, false},
+		{`{"models": {"providers": {"openai": {"baseURL": "http://bob:sk-secret@h/v1"}}}}`, []string{"1:49: models.providers.openai.baseURL holds a user name or password"}, true},
+		{`{"models": {"providers": {"openai": {"baseURL": "ftp://sk-secret"}}}}`, []string{"1:49: models.providers.openai.baseURL is no web address"}, false},
+		{`{"models": {"providers": {"openai": {"headers": {"X Y": "v"}}}}}`, []string{`1:50: models.providers.openai.headers: "X Y" is no`}, false},
+		// agents
+		{"{\"agents\": {\"list\": [{\"id\": \"a\"}],\n \"entries\": {\"a\": {}}}}", []string{`2:14: the agent "a" is defined here and in line 1; remove one`}, true},
+		{`{"agents": {"list": [{"id": "a"}, {"id": "a"}]}}`, []string{`1:42: the agent "a" is defined here and in line 1`}, true},
+		{`{"agents": {"entries": {"a": {"id": "b"}}}}`, []string{`1:30: agents.entries.a: the id "b" differs from the key`}, true},
+		{`{"agents": {"defaults": {"subagents": {"allowAgents": ["x"]}}}}`, []string{`1:56: agents.defaults.subagents.allowAgents[0]: there is no agent "x"; add it`}, true},
+	}
+}
+
+func TestProblems(t *testing.T) {
+	for _, tt := range badFiles() {
+		_, err := parse("dir/goclaw.json", "/dir", []byte(tt.text))
+		var ps Problems
+		if !errors.As(err, &ps) {
+			t.Errorf("%s\ngives %v", tt.text, err)
+			continue
+		}
+		lines := strings.Split(err.Error(), "\n")
+		ok := len(lines) == len(tt.want)
+		for i := range min(len(lines), len(tt.want)) {
+			ok = ok && containsPlace(lines, tt.want[i])
+		}
+		if !ok {
+			t.Errorf("%s\ngives\n%s\nwant\n%s", tt.text, err, strings.Join(tt.want, "\n"))
+		}
+		if strings.Contains(err.Error(), "sk-secret") || strings.Contains(err.Error(), "12345") {
+			t.Errorf("a secret is shown: %v", err)
+		}
+	}
+}
+
+func containsPlace(lines []string, want string) bool {
+	for _, l := range lines {
+		if strings.HasPrefix(l, "dir/goclaw.json:"+want) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestCheck(t *testing.T) {
+	cfg, err := parse("f", "/", []byte(fullFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := Known{
+		Tools:     []string{"read", "write", "edit", "exec", "glob"},
+		Providers: []string{"anthropic", "openai", "local"},
+	}
+	if err := cfg.Check(known); err != nil {
+		t.Error(err)
+	}
+	known.Tools, known.Providers = known.Tools[:4], []string{"anthropic", "openai"}
+	want := "f:16:76: agents.list[0].model: there is no provider \"local\"; add it to models.providers, or use one of anthropic, openai\n" +
+		"f:30:58: tools.deny[0]: there is no tool \"glob\"; use one of read, write, edit, exec"
+	if err := cfg.Check(known); err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+}
+
+func TestHomeIsExpanded(t *testing.T) {
+	t.Setenv("HOME", "/home/rat")
+	cfg, err := parse("f", "/etc", []byte(`{"agents": {"defaults": {"workspace": "~/ws"}}, "tools": {"exec": {"readOnly": ["~", "../opt/"]}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, _ := cfg.Agent("main"); a.Workspace != "/home/rat/ws" {
+		t.Errorf("workspace %q", a.Workspace)
+	}
+	if diff := cmp.Diff([]string{"/home/rat", "/opt"}, cfg.Tools.Exec.ReadOnly); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSecretsStayHidden(t *testing.T) {
+	cfg, err := parse("f", "/", []byte(fullFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown strings.Builder
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+		fmt.Fprintf(&shown, verb, cfg)
+		fmt.Fprintf(&shown, verb, cfg.Gateway.Token)
+		fmt.Fprintf(&shown, verb, cfg.Endpoints(env(map[string]string{"MY_KEY": "env-hidden", "OPENAI_API_KEY": "env-hidden"}), nil))
+	}
+	data, err := json.Marshal(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown.Write(data)
+	slog.New(slog.NewTextHandler(&shown, nil)).Info("x", "token", cfg.Gateway.Token, "cfg", cfg)
+	slog.New(slog.NewJSONHandler(&shown, nil)).Info("x", "token", cfg.Gateway.Token, "cfg", cfg)
+	for _, secret := range []string{"hidden", fmt.Sprintf("%x", "hidden")} {
+		if strings.Contains(shown.String(), secret) {
+			at := strings.Index(shown.String(), secret)
+			t.Errorf("a secret is shown: %.80s", shown.String()[max(0, at-40):])
+		}
+	}
+	if !strings.Contains(shown.String(), "[secret]") {
+		t.Error("nothing was hidden")
+	}
+}
+
+func TestAllows(t *testing.T) {
+	tests := []struct {
+		allow, deny []string
+		want        bool
+	}{
+		{nil, nil, true},
+		{[]string{}, nil, false},
+		{[]string{"read"}, nil, true},
+		{[]string{"*"}, nil, true},
+		{[]string{"exec"}, nil, false},
+		{[]string{"read"}, []string{"read"}, false},
+		{nil, []string{"*"}, false},
+		{nil, []string{"exec"}, true},
+	}
+	for _, tt := range tests {
+		if got := (ToolPolicy{tt.allow, tt.deny}).Allows("read"); got != tt.want {
+			t.Errorf("allow %q, deny %q: %v", tt.allow, tt.deny, got)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(fullFile)
+	for _, b := range badFiles() {
+		f.Add(b.text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		_, err := parse("f", "/dir", []byte(text))
+		var ps Problems
+		if err != nil && !errors.As(err, &ps) {
+			t.Fatalf("%q: %v", text, err)
+		}
+		for _, p := range ps {
+			if p.Line < 1 || p.Col < 1 || p.What == "" || p.Hint == "" {
+				t.Errorf("%q: %+v", text, p)
+			}
+		}
+	})
+}

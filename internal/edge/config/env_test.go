@@ -1,0 +1,139 @@
+package config
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func env(vars map[string]string) func(string) string {
+	return func(name string) string { return vars[name] }
+}
+
+func TestFromEnv(t *testing.T) {
+	probe := func(models ...string) func(string) ([]string, bool) {
+		return func(url string) ([]string, bool) {
+			if url != "http://127.0.0.1:11434/v1" {
+				t.Errorf("probed %s", url)
+			}
+			return models, true
+		}
+	}
+	tests := []struct {
+		name  string
+		vars  map[string]string
+		probe func(string) ([]string, bool)
+		want  string // name=default model@base URL; ! for unsupported
+	}{
+		{"nothing", nil, nil, "demo=demo/offline@"},
+		{"no ollama", nil, func(string) ([]string, bool) { return nil, false }, "demo=demo/offline@"},
+		{"all", map[string]string{
+			"ANTHROPIC_API_KEY": "a", "ANTHROPIC_BASE_URL": "http://p", "OPENAI_API_KEY": "o", "GEMINI_API_KEY": "g",
+		}, probe("llama3", "phi"), "anthropic=anthropic/claude-sonnet-5-5@http://p openai=openai/gpt-5.5@ !gemini=@ ollama=ollama/llama3@http://127.0.0.1:11434/v1 demo=demo/offline@"},
+		{"gemini only", map[string]string{"GEMINI_API_KEY": "g"}, nil, "!gemini=@ demo=demo/offline@"},
+		{"ollama without models", nil, probe(), "ollama=@http://127.0.0.1:11434/v1 demo=demo/offline@"},
+		{"ollama host", map[string]string{"OLLAMA_HOST": "box:1234"}, nil, "ollama=@http://box:1234/v1 demo=demo/offline@"},
+		{"ollama nonsense", map[string]string{"OLLAMA_HOST": "ftp://x"}, nil, "!ollama=@ demo=demo/offline@"},
+		{"base URL without key", map[string]string{"OPENAI_BASE_URL": "http://p"}, nil, "demo=demo/offline@"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for _, e := range FromEnv(env(tt.vars), tt.probe) {
+				s := e.Name + "=" + e.DefaultModel + "@" + e.BaseURL
+				if e.Unsupported {
+					s = "!" + s
+				}
+				if e.Note == "" {
+					t.Errorf("%s: no note", e.Name)
+				}
+				got = append(got, s)
+			}
+			if s := strings.Join(got, " "); s != tt.want {
+				t.Errorf("got  %s\nwant %s", s, tt.want)
+			}
+		})
+	}
+}
+
+func TestOllamaURL(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                       "http://127.0.0.1:11434/v1",
+		"0.0.0.0":                "http://127.0.0.1:11434/v1",
+		":5000":                  "http://127.0.0.1:5000/v1",
+		"[::]:5000":              "http://[::1]:5000/v1",
+		"box":                    "http://box:11434/v1",
+		"https://o.example":      "https://o.example/v1",
+		"http://box:1/proxy/":    "http://box:1/proxy/v1",
+		"http://box:1/v1":        "http://box:1/v1",
+		"ftp://box":              "",
+		"http://u:secret@box:1/": "",
+	} {
+		got, err := ollamaURL(in)
+		if got != want || (err != nil) != (want == "") {
+			t.Errorf("%q: %q, %v; want %q", in, got, err, want)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Error(err)
+		}
+	}
+}
+
+func TestEndpoints(t *testing.T) {
+	cfg, err := parse("f", "/", []byte(`{"models": {"providers": {
+		"local": {"kind": "openai", "baseURL": "http://h/v1", "models": ["qwen"]},
+		"work": {"kind": "anthropic", "apiKeyEnv": "WORK_KEY"},
+		"openai": {},
+	}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := cfg.Endpoints(env(map[string]string{"OPENAI_API_KEY": "o", "ANTHROPIC_API_KEY": "a"}), nil)
+	var names []string
+	for _, e := range got {
+		names = append(names, e.Name)
+	}
+	if s := strings.Join(names, " "); s != "local work openai anthropic demo" {
+		t.Fatalf("got %s", s)
+	}
+	if e := got[0]; e.DefaultModel != "local/qwen" || e.Unsupported {
+		t.Errorf("%+v", e)
+	}
+	if e := got[1]; !e.Unsupported || !strings.Contains(e.Note, "WORK_KEY") {
+		t.Errorf("%+v", e)
+	}
+	if e := got[2]; e.Unsupported || e.APIKey.Reveal() != "o" || e.DefaultModel != "openai/gpt-5.5" {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestModelFromEnv(t *testing.T) {
+	cfg, err := parse("f", "/", []byte(`{"models": {"aliases": {"smart": "a/b"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for in, want := range map[string]string{"": "", "smart": "a/b", "openai/gpt-5.5": "openai/gpt-5.5", "x/y/z": "x/y/z", "dumb": "!", "/x": "!", "x/": "!"} {
+		got, err := cfg.ModelFromEnv(env(map[string]string{"GOCLAW_MODEL": in}))
+		if (err != nil) != (want == "!") || err == nil && got != want {
+			t.Errorf("%q: %q, %v", in, got, err)
+		}
+	}
+}
+
+func TestHomeDir(t *testing.T) {
+	if got, err := HomeDir(env(map[string]string{"HOME": "/home/rat"})); err != nil || got != filepath.FromSlash("/home/rat/.goclaw") {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := HomeDir(env(map[string]string{"HOME": "/home/rat", "GOCLAW_HOME": "/srv/claw/"})); err != nil || got != filepath.FromSlash("/srv/claw") {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := HomeDir(env(map[string]string{"GOCLAW_HOME": "rel"})); err != nil || !filepath.IsAbs(got) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := HomeDir(env(nil)); err == nil {
+		t.Errorf("%q without a home", got)
+	}
+	if got := FileIn("/h"); got != filepath.Join("/h", "goclaw.json") {
+		t.Error(got)
+	}
+}

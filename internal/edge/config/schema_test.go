@@ -1,0 +1,186 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/tailscale/hujson"
+)
+
+var update = flag.Bool("update", false, "write schema.json anew")
+
+// node is an object of the schema, its keys in a fixed order.
+type node struct {
+	Schema               string           `json:"$schema,omitempty"`
+	Title                string           `json:"title,omitempty"`
+	Description          string           `json:"description,omitempty"`
+	Type                 string           `json:"type,omitempty"`
+	Enum                 []string         `json:"enum,omitempty"`
+	Pattern              string           `json:"pattern,omitempty"`
+	MinLength            int              `json:"minLength,omitempty"`
+	Minimum              *int             `json:"minimum,omitempty"`
+	Maximum              *int             `json:"maximum,omitempty"`
+	UniqueItems          bool             `json:"uniqueItems,omitempty"`
+	Items                *node            `json:"items,omitempty"`
+	PropertyNames        *node            `json:"propertyNames,omitempty"`
+	Required             []string         `json:"required,omitempty"`
+	Properties           map[string]*node `json:"properties,omitempty"`
+	AdditionalProperties any              `json:"additionalProperties,omitempty"`
+}
+
+const (
+	idPattern    = `^[a-z0-9][a-z0-9_-]{0,63}$`
+	modelPattern = `^[a-z0-9][a-z0-9_-]{0,63}/\S(.*\S)?$`
+)
+
+// describe derives the schema of a value from its type and tags.
+func describe(t reflect.Type, tag reflect.StructTag) *node {
+	n := &node{Description: tag.Get("doc")}
+	inner := func(t reflect.Type) *node {
+		item := describe(t, tag)
+		item.Description = ""
+		return item
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return describe(t.Elem(), tag)
+	case reflect.Struct:
+		n.Type, n.AdditionalProperties, n.Properties = "object", false, map[string]*node{}
+		for f := range fieldsOf(t) {
+			if f.Type == reflect.TypeFor[unbuilt]() {
+				continue
+			}
+			n.Properties[jsonName(f)] = describe(f.Type, f.Tag)
+			if f.Tag.Get("required") != "" {
+				n.Required = append(n.Required, jsonName(f))
+			}
+		}
+	case reflect.Map:
+		n.Type, n.AdditionalProperties = "object", inner(t.Elem())
+		n.PropertyNames = &node{Pattern: map[string]string{"header": `^[A-Za-z0-9-]+$`, "alias": `^[^/ \t\n]+$`}[tag.Get("keys")]}
+	case reflect.Slice:
+		if tag.Get("keyed") != "" {
+			item := describe(t.Elem(), "")
+			item.Required = nil // the key is the id
+			n.Type, n.AdditionalProperties, n.PropertyNames = "object", item, &node{Pattern: idPattern}
+			break
+		}
+		n.Type, n.Items = "array", inner(t.Elem())
+		n.UniqueItems = t.Elem().Kind() == reflect.String
+	case reflect.Int:
+		low, high := limits(tag)
+		n.Type, n.Minimum, n.Maximum = "integer", &low, &high
+	case reflect.Bool:
+		n.Type = "boolean"
+	case reflect.String:
+		n.Type, n.MinLength = "string", 1
+		if enum := tag.Get("enum"); enum != "" {
+			n.Enum, n.MinLength = strings.Split(enum, ","), 0
+		}
+		n.Pattern = map[string]string{
+			"id": idPattern, "provider/model": modelPattern, "url": `^https?://`,
+			"env": `^[A-Za-z_][A-Za-z0-9_]*$`, "addr": `:[0-9]{1,5}$`,
+		}[tag.Get("format")]
+	}
+	return n
+}
+
+func TestSchemaIsThatOfTheStructs(t *testing.T) {
+	root := describe(reflect.TypeFor[Config](), "")
+	root.Schema = "https://json-schema.org/draft/2020-12/schema"
+	root.Title = "goclaw.json"
+	root.Description = "The configuration of GoClaw: JSON with comments and trailing commas."
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(root); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile("schema.json", b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if !bytes.Equal(b.Bytes(), Schema()) {
+		t.Error("schema.json is not that of the structs: run go test -update")
+	}
+}
+
+// every setting of the file, once.
+const fullFile = `// everything
+{
+  "$schema": "https://example.org/goclaw.schema.json",
+  "agents": {
+    "defaults": {
+      "workspace": "ws", "model": "smart", "thinking": "low",
+      "subagents": {
+        "maxSpawnDepth": 2, "maxChildrenPerAgent": 6, "maxConcurrent": 9, "runTimeoutSeconds": 30,
+        "archiveAfterMinutes": 5, "announceWindowMs": 100, "announceMaxWaitSeconds": 7,
+        "allowAgents": ["coder"], "model": "openai/gpt-5.5", "thinking": "medium",
+        "tools": {"allow": ["read", "exec"], "deny": ["write"]}, "inherit": ["TOOLS.md"],
+      },
+    },
+    "list": [
+      {
+        "id": "coder", "name": "Coder", "workspace": "/srv/code", "model": "local/qwen", "thinking": "high",
+        "tools": {"allow": ["*"], "deny": ["exec"]},
+        "subagents": {"maxSpawnDepth": 0, "allowAgents": [], "tools": {"allow": [], "deny": ["edit"]}, "inherit": []},
+      },
+    ],
+    "entries": {"main": {"name": "Rat"}, "w_1": {"id": "w_1", "subagents": {"allowAgents": ["*"]}}},
+  },
+  "models": {
+    "providers": {
+      "anthropic": {"apiKeyEnv": "MY_KEY"},
+      "local": {"kind": "openai", "baseURL": "http://127.0.0.1:8000/v1", "apiKey": "sk-hidden", "headers": {"X-Team": "red"}, "models": ["qwen", "phi"]},
+    },
+    "aliases": {"smart": "anthropic/claude-sonnet-5-5"}, /* one is enough */
+  },
+  "tools": {"allow": ["read", "write", "exec"], "deny": ["glob"], "exec": {"timeoutSeconds": 9, "maxOutputBytes": 2048, "network": true, "readOnly": ["/opt", "data"]}},
+  "gateway": {"addr": "127.0.0.1:8080", "token": "tok-hidden"},
+  "context": {"fileMaxChars": 1000, "totalMaxChars": 5000, "files": ["SOUL.md", "AGENTS.md"]},
+}
+`
+
+// The schema and the reader agree on what a good and a bad file is, as far as
+// a schema can tell.
+func TestSchemaAgreesWithLoad(t *testing.T) {
+	var s jsonschema.Schema
+	if err := json.Unmarshal(Schema(), &s); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]bool{fullFile: true, "{}": true}
+	for _, b := range badFiles() {
+		if !b.beyondSchema {
+			files[b.text] = false
+		}
+	}
+	for text, good := range files {
+		std, err := hujson.Standardize([]byte(text))
+		if err != nil {
+			continue
+		}
+		var v any
+		if err := json.Unmarshal(std, &v); err != nil {
+			t.Fatal(err)
+		}
+		if err := resolved.Validate(v); (err == nil) != good {
+			t.Errorf("the schema says %v of %s", err, text)
+		}
+		if _, err := parse("f", "/", []byte(text)); (err == nil) != good {
+			t.Errorf("Load says %v of %s", err, text)
+		}
+	}
+}

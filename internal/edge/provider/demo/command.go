@@ -129,7 +129,7 @@ func readLines(content string) []line {
 	lines := make([]line, len(raw))
 	for i, r := range raw {
 		lines[i] = line{i + 1, r}
-		if 2*marked < len(raw) {
+		if 2*marked < len(raw) && !isNote(content) {
 			continue
 		}
 		lines[i].number = 0
@@ -138,6 +138,13 @@ func readLines(content string) []line {
 		}
 	}
 	return lines
+}
+
+// isNote tells a tool's remark, such as [empty file], from what it was asked
+// for.
+func isNote(s string) bool {
+	s = strings.TrimSpace(s)
+	return strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]") && !strings.Contains(s, "\n")
 }
 
 func joinLines(lines []line) string {

@@ -58,6 +58,9 @@ func (f *fakeTools) result(t *testing.T, tool string, args map[string]any) gocla
 		if err != nil {
 			return goclaw.ToolError(str("path") + " does not exist")
 		}
+		if strings.TrimSpace(string(data)) == "" {
+			return goclaw.ToolOK("[empty file]")
+		}
 		var b strings.Builder
 		for i, l := range strings.Split(strings.TrimSuffix(string(data), "\n"), "\n") {
 			if i == 2000 {

@@ -9,7 +9,7 @@ import (
 	"goclaw"
 )
 
-const help = `Hello. No model provider is configured, so I'm the built-in demonstration: a few fixed rules, no intelligence, no network. What I do is done with the real tools, on your real files. Try:
+const help = `Hello. I'm the built-in demonstration: a few fixed rules, no intelligence, no network. What I do is done with the real tools, on your real files. Try:
 
 - research tides and glaciers with two workers
 - read AGENTS.md
@@ -59,7 +59,7 @@ func (v view) remember(fact string) answer {
 			return say("I could not read %s: %s", memoryFile, clipBlock(read.Content, 500))
 		}
 		lines := readLines(read.Content)
-		if read.IsError || strings.TrimSpace(joinLines(lines)) == "" {
+		if read.IsError || strings.TrimSpace(read.Content) == "" || isNote(read.Content) {
 			return answer{calls: []call{{"write", map[string]any{"path": memoryFile, "content": "# Memory\n\n- " + fact + "\n"}}}}
 		}
 		last := anchor(lines)

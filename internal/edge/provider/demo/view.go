@@ -3,7 +3,6 @@ package demo
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"goclaw"
@@ -99,37 +98,29 @@ func saidBy(m goclaw.Message) string {
 		if p.Kind != goclaw.PartText {
 			continue
 		}
-		if t := withoutBlocks(p.Text); t != "" {
+		if t := withoutTurn(p.Text); t != "" {
 			texts = append(texts, t)
 		}
 	}
 	return strings.Join(texts, "\n\n")
 }
 
-var (
-	leadingTag  = regexp.MustCompile(`^<([A-Za-z][\w-]*)[^<>]*>`)
-	trailingTag = regexp.MustCompile(`</([A-Za-z][\w-]*)>$`)
+// The gateway puts what changes from turn to turn (the time, the channel) in
+// front of the text, between these.
+const (
+	turnOpen  = "<turn_context>"
+	turnClose = "</turn_context>"
 )
 
-// withoutBlocks drops the tagged blocks around a message: they hold what the
-// gateway adds to a turn (the time, the channel), not what is said.
-func withoutBlocks(text string) string {
+// withoutTurn is what is said, without what the gateway adds to a turn.
+func withoutTurn(text string) string {
 	text = strings.TrimSpace(text)
-	for {
-		if m := leadingTag.FindStringSubmatch(text); m != nil {
-			if _, rest, ok := strings.Cut(text, "</"+m[1]+">"); ok {
-				text = strings.TrimSpace(rest)
-				continue
-			}
+	if strings.HasPrefix(text, turnOpen) {
+		if _, said, ok := strings.Cut(text, turnClose); ok {
+			return strings.TrimSpace(said)
 		}
-		if m := trailingTag.FindStringSubmatch(text); m != nil {
-			if i := strings.LastIndex(text, "<"+m[1]); i >= 0 && !strings.HasPrefix(text[i:], "</") {
-				text = strings.TrimSpace(text[:i])
-				continue
-			}
-		}
-		return text
 	}
+	return text
 }
 
 // roundsOf pairs the calls of each reply with their results.

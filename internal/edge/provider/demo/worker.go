@@ -89,7 +89,10 @@ type findings struct {
 	notes []string // what did not work
 }
 
-var grepLine = regexp.MustCompile(`^(.+?):(\d+): ?(.*)$`)
+var (
+	grepLine  = regexp.MustCompile(`^(.+?):(\d+): ?(.*)$`)
+	moreFiles = regexp.MustCompile(`^\[(\d+) more\b`) // glob's note on what it does not show
+)
 
 // gather reads the results of glob and grep.
 func gather(round []exchange, match matcher) findings {
@@ -113,7 +116,11 @@ func gather(round []exchange, match matcher) findings {
 			l = strings.TrimRight(l, "\r")
 			switch e.call.Name {
 			case "glob":
-				if p := strings.TrimSpace(l); isFile(p) {
+				p := strings.TrimSpace(l)
+				if m := moreFiles.FindStringSubmatch(p); m != nil {
+					found.files += atoi(m[1])
+				}
+				if isFile(p) {
 					found.files++
 					if match.in(path.Base(p)) > 0 {
 						doc(p)

@@ -4,8 +4,7 @@
 // One Stream is one HTTP request: the SDK's retries are off and redirects are
 // refused, so that the caller alone decides about trying again and a key never
 // follows a redirect. No key or address is read from the environment (proxies
-// are, as everywhere in Go), and nothing is kept but
-// idle connections.
+// are, as everywhere in Go), and nothing is kept but idle connections.
 //
 // # Prompt bytes
 //

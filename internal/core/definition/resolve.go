@@ -9,7 +9,8 @@ import (
 	"goclaw"
 )
 
-// Policy narrows a set of tools. Deny wins; an empty Allow allows all.
+// Policy narrows a set of tools. Deny wins; a nil Allow allows all, an empty
+// one nothing.
 type Policy struct {
 	Allow []string
 	Deny  []string
@@ -20,7 +21,7 @@ func (p Policy) Allows(tool string) bool {
 	if slices.Contains(p.Deny, tool) || slices.Contains(p.Deny, "*") {
 		return false
 	}
-	return len(p.Allow) == 0 || slices.Contains(p.Allow, tool) || slices.Contains(p.Allow, "*")
+	return p.Allow == nil || slices.Contains(p.Allow, tool) || slices.Contains(p.Allow, "*")
 }
 
 // Agent is the settled configuration of one agent.
@@ -30,7 +31,7 @@ type Agent struct {
 	Workspace string // absolute path
 	Model     string
 	Thinking  string
-	Tools     Policy
+	Tools     []Policy // all of them must allow a tool
 	Subagents Subagents
 }
 
@@ -79,7 +80,7 @@ func (r Rules) Main(agentID, model, thinking string) (goclaw.Profile, error) {
 	}
 	return goclaw.Profile{
 		Agent: a.ID, Workspace: a.Workspace, Model: m, Thinking: first(thinking, a.Thinking, "off"),
-		Tools: filter(r.Tools, a.Tools), PromptMode: goclaw.PromptFull, Inherit: r.MainFiles,
+		Tools: filter(r.Tools, a.Tools...), PromptMode: goclaw.PromptFull, Inherit: r.MainFiles,
 		MaxSpawnDepth: a.Subagents.MaxSpawnDepth, MaxChildren: a.Subagents.MaxChildren,
 	}, nil
 }
@@ -162,15 +163,15 @@ func (r Rules) workerTools(target Agent, from Requester, depth int) []string {
 	if depth < from.Profile.MaxSpawnDepth {
 		most = append(most, r.SpawnTools...)
 	}
-	most = filter(most, target.Tools)
+	most = filter(most, target.Tools...)
 	most = filter(most, target.Subagents.Tools)
 	return slices.DeleteFunc(most, func(t string) bool { return !slices.Contains(from.Profile.Tools, t) })
 }
 
-func filter(tools []string, p Policy) []string {
+func filter(tools []string, policies ...Policy) []string {
 	kept := make([]string, 0, len(tools))
 	for _, t := range tools {
-		if p.Allows(t) {
+		if !slices.ContainsFunc(policies, func(p Policy) bool { return !p.Allows(t) }) {
 			kept = append(kept, t)
 		}
 	}

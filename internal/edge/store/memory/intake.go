@@ -66,7 +66,7 @@ func (s *Store) admit(a goclaw.Acceptance) (*record, error) {
 	}
 	children := 0
 	for _, r := range s.open {
-		if a.Coalesce && r.Session == a.Run.Session && r.Trigger == a.Run.Trigger && r.State == goclaw.StateQueued && r.CancelAt == 0 {
+		if a.Coalesce && r.Session == a.Run.Session && r.Trigger == a.Run.Trigger && len(r.events) == 0 && r.CancelAt == 0 {
 			return r, nil
 		}
 		if r.Trigger == goclaw.TriggerSpawn && r.Requester == a.Run.Requester {

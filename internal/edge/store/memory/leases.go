@@ -111,6 +111,20 @@ func (s *Store) Heartbeat(ctx context.Context, h goclaw.Heartbeat) (goclaw.Pulse
 	return pulse, nil
 }
 
+// Asked returns the owner's runs whose cancellation was asked.
+func (s *Store) Asked(ctx context.Context, owner string) ([]string, error) {
+	var ids []string
+	err := s.do(ctx, "look for cancellations", func() error {
+		for _, r := range s.open {
+			if r.Owner == owner && r.State == goclaw.StateRunning && r.CancelAt != 0 {
+				ids = append(ids, r.ID)
+			}
+		}
+		return nil
+	})
+	return ids, err
+}
+
 // Release lets go of all runs of owner: they become interrupted and can be
 // claimed at once. The owner's lease ends with it.
 func (s *Store) Release(ctx context.Context, owner string, _ goclaw.Millis) error {

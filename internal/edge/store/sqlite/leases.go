@@ -158,6 +158,20 @@ func (s *Store) Heartbeat(ctx context.Context, h goclaw.Heartbeat) (goclaw.Pulse
 	return pulse, nil
 }
 
+// Asked returns the owner's runs whose cancellation was asked.
+func (s *Store) Asked(ctx context.Context, owner string) ([]string, error) {
+	var ids []string
+	err := s.read(ctx, "look for cancellations", func(rows *sql.Rows) error {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return err
+		}
+		ids = append(ids, id)
+		return nil
+	}, `SELECT id FROM runs WHERE owner = ? AND state = 'running' AND cancel_at IS NOT NULL ORDER BY ordinal`, owner)
+	return ids, err
+}
+
 // Release lets go of all runs of owner: they become interrupted and can be
 // claimed at once. The owner's lease ends with it.
 func (s *Store) Release(ctx context.Context, owner string, _ goclaw.Millis) error {

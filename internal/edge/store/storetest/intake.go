@@ -99,13 +99,23 @@ func testAcceptCoalesce(w *world) {
 	other.Run.Session = goclaw.MainKey("b")
 	w.accept(other)
 
-	// A wake that is under way or withdrawn no longer stands for a new one.
+	// A wake that was withdrawn no longer stands for a new one. One that was
+	// claimed still does until it has recorded its first event: until then it
+	// takes what is new.
 	_, err = w.Cancel(w.Context(), goclaw.Cancellation{Run: "w3", Now: w.now})
 	w.ok(err)
 	w.end(w.claims(w.request("o", 2), "w3", "user")[1].Run)
 	w.end(w.find("w3"))
-	w.claims(w.request("o", 1), "w1")
-	w.accept(wake("w5"))
+	claimed := w.claims(w.request("o", 1), "w1")[0].Run
+	got, created, err = w.Accept(w.Context(), wake("w5"))
+	w.ok(err)
+	if created || got.ID != "w1" {
+		w.Fatalf("got run %s, created %v; want w1", got.ID, created)
+	}
+	w.ok(w.Append(w.Context(), claimed.Fence(), goclaw.Batch{
+		Events: []goclaw.Event{{Kind: goclaw.EventPrompt, Prompt: &goclaw.PromptEvent{}}}, Now: w.now,
+	}))
+	w.accept(wake("w6"))
 }
 
 func testAcceptFence(w *world) {

@@ -32,6 +32,7 @@ type Intake interface {
 type Leases interface {
 	Claim(ctx context.Context, c goclaw.ClaimRequest) ([]goclaw.Claimed, error)
 	Heartbeat(ctx context.Context, h goclaw.Heartbeat) (goclaw.Pulse, error)
+	Asked(ctx context.Context, owner string) ([]string, error)
 	Release(ctx context.Context, owner string, now goclaw.Millis) error
 }
 

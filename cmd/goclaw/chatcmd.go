@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+
+	"goclaw"
+	"goclaw/internal/edge/channel/terminal"
+)
+
+func (c *cli) chatCommand() *cobra.Command {
+	var agent, session string
+	cmd := &cobra.Command{
+		Use: "chat", Short: "Talk with your agent in the terminal", Args: cobra.NoArgs,
+		Long: "Talks with your agent in the terminal. Starts a gateway in this process when none runs.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			key, err := sessionFlag(agent, session)
+			if err != nil {
+				return err
+			}
+			if !isTerminal(c.Stdin) || !isTerminal(c.Stdout) {
+				return usage(errors.New("chat needs a terminal; in scripts use: goclaw run MESSAGE"))
+			}
+			return c.chat(cmd.Context(), key)
+		},
+	}
+	cmd.Flags().StringVar(&agent, "agent", "main", "the agent `ID` to talk to")
+	cmd.Flags().StringVar(&session, "session", "", "the session `KEY` (default the agent's main session)")
+	return cmd
+}
+
+func isTerminal(v any) bool {
+	f, ok := v.(*os.File)
+	return ok && term.IsTerminal(f.Fd())
+}
+
+func (c *cli) chat(ctx context.Context, key goclaw.SessionKey) error {
+	logFile, err := c.chatLog()
+	if err != nil {
+		return err
+	}
+	defer logFile.Close()
+	l, err := c.connect(ctx, toRun, c.logger(logFile, slog.LevelInfo))
+	if err != nil {
+		return err
+	}
+	if err := c.showChat(ctx, l, key); err != nil {
+		l.close()
+		return err
+	}
+	paused := c.underWay(context.WithoutCancel(ctx), l, key)
+	if err := l.close(); err != nil {
+		return err
+	}
+	if paused > 0 {
+		fmt.Fprintf(c.Stderr, "%s paused and will be resumed by the next start of goclaw (goclaw gateway lets them work on)\n",
+			plural(paused, "worker is", "workers are"))
+	}
+	return nil
+}
+
+func (c *cli) showChat(ctx context.Context, l link, key goclaw.SessionKey) error {
+	var notices []string
+	if l.app != nil {
+		if _, err := l.app.listen("127.0.0.1:0"); err != nil {
+			return err
+		}
+		notices = l.app.settings.notes
+	}
+	status, err := l.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if status.Resumed > 0 {
+		notices = append(notices, plural(status.Resumed, "unfinished run was", "unfinished runs were")+" resumed where the last process left off.")
+	}
+	return terminal.Run(ctx, chatBackend{l}, terminal.Options{
+		Session: key, Model: status.Model, Demo: status.Demo, Version: version, Notices: notices,
+		Input: c.Stdin, Output: c.Stdout,
+	})
+}
+
+// underWay counts the workers that leaving the chat pauses.
+func (c *cli) underWay(ctx context.Context, l link, key goclaw.SessionKey) int {
+	if l.app == nil {
+		return 0
+	}
+	runs, err := chatBackend{l}.Workers(ctx, key)
+	if err != nil {
+		return 0
+	}
+	return len(runs)
+}
+
+// chatLog is where the gateway inside a chat logs: the screen is the chat's.
+func (c *cli) chatLog() (io.WriteCloser, error) {
+	s, err := c.settle()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.home.prepare(); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(s.home.path("goclaw.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("log %s: %w", s.home.path("goclaw.log"), reason(err))
+	}
+	return f, nil
+}
+
+// chatBackend is the gateway as the chat screen sees it.
+type chatBackend struct{ link }
+
+// Cancel ends a run for the person at the screen.
+func (b chatBackend) Cancel(ctx context.Context, id string) error {
+	_, err := b.Client.Cancel(ctx, id, "cancelled by the user")
+	return err
+}
+
+// Workers lists the session's workers under way.
+func (b chatBackend) Workers(ctx context.Context, key goclaw.SessionKey) ([]goclaw.Run, error) {
+	return b.Runs(ctx, goclaw.RunFilter{Requester: key, Triggers: []goclaw.Trigger{goclaw.TriggerSpawn}, Active: true})
+}

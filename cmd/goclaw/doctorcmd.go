@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goclaw/internal/edge/store/sqlite"
+	"goclaw/internal/edge/tool/exec/sandbox"
+)
+
+// finding is one thing that doctor looked at.
+type finding struct {
+	What   string `json:"what"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+}
+
+func (c *cli) doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "doctor", Short: "Check that this installation can work, and say what to mend", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			found := c.examine(cmd.Context())
+			if err := c.print(found, func() string { return findingText(found) }); err != nil {
+				return err
+			}
+			for _, f := range found {
+				if !f.OK {
+					return exitError{exitFailed, errors.New("something needs mending (see above)")}
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func (c *cli) examine(ctx context.Context) []finding {
+	var found []finding
+	add := func(what string, err error, detail string) bool {
+		if err != nil {
+			detail = err.Error()
+		}
+		found = append(found, finding{what, err == nil, detail})
+		return err == nil
+	}
+	s, err := c.settle()
+	if !add("configuration", err, "read") {
+		return found
+	}
+	found[0].Detail = s.source
+	if !add("state folder", s.home.prepare(), string(s.home)) {
+		return found
+	}
+	add("database", checkDatabase(ctx, s.home), s.home.path("goclaw.db"))
+	add("gateway", nil, gatewayState(s.home))
+	model, err := s.models.Resolve("")
+	add("model", err, model+modelNote(s))
+	box, how := sandbox.Detect(ctx)
+	if box == nil {
+		add("exec sandbox", fmt.Errorf("%s; exec is refused until then", how), "")
+	} else {
+		add("exec sandbox", nil, box.Name())
+	}
+	for _, id := range s.agentIDs() {
+		dir := s.rules.Agents[id].Workspace
+		info, err := os.Stat(dir)
+		switch {
+		case os.IsNotExist(err):
+			add("workspace of "+id, nil, dir+" (made at the first start)")
+		case err == nil && !info.IsDir():
+			add("workspace of "+id, fmt.Errorf("%s is no folder", dir), "")
+		default:
+			add("workspace of "+id, err, dir)
+		}
+	}
+	return found
+}
+
+func modelNote(s settings) string {
+	if s.demo() {
+		return " (no key is set: answers come from the built-in demonstration model)"
+	}
+	return ""
+}
+
+// checkDatabase opens the database as a start would.
+func checkDatabase(ctx context.Context, h home) error {
+	if _, err := os.Stat(h.path("goclaw.db")); os.IsNotExist(err) {
+		return nil
+	}
+	s, err := sqlite.Open(ctx, h.path("goclaw.db"), sqlite.Options{})
+	if err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+func gatewayState(h home) string {
+	lock, err := h.lock()
+	if err == nil {
+		lock.Close()
+		return "not running (chat and run start one in their own process)"
+	}
+	if l, ok := h.findListener(); ok {
+		return fmt.Sprintf("running at %s (process %d)", l.URL, l.PID)
+	}
+	return "the home is in use by another goclaw process"
+}
+
+func findingText(found []finding) string {
+	var b strings.Builder
+	for _, f := range found {
+		mark := "ok  "
+		if !f.OK {
+			mark = "FAIL"
+		}
+		fmt.Fprintf(&b, "%s %-18s %s\n", mark, f.What, f.Detail)
+	}
+	return b.String()
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goclaw"
+	"goclaw/internal/core/turn"
+)
+
+func (c *cli) sessionsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "sessions", Short: "List the sessions", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.reading(cmd.Context(), func(ctx context.Context, l link) error {
+				all, err := l.Sessions(ctx)
+				if err != nil {
+					return err
+				}
+				return c.print(all, func() string { return sessionTable(all) })
+			})
+		},
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use: "show KEY", Short: "Print a session's transcript", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			key, err := sessionFlag("", args[0])
+			if err != nil {
+				return err
+			}
+			return c.reading(cmd.Context(), func(ctx context.Context, l link) error {
+				logs, err := l.History(ctx, key)
+				if err != nil {
+					return err
+				}
+				msgs := turn.Transcript(logs)
+				if len(msgs) == 0 {
+					return fmt.Errorf("session %s: no transcript: %w", key, goclaw.ErrNotFound)
+				}
+				return c.print(msgs, func() string { return transcriptText(msgs) })
+			})
+		},
+	})
+	return cmd
+}
+
+func sessionTable(all []goclaw.Session) string {
+	if len(all) == 0 {
+		return "No sessions yet."
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-19s %6s  %s\n", "LAST TURN", "TURNS", "SESSION")
+	for _, s := range all {
+		note := ""
+		switch {
+		case s.DeletedAt != 0:
+			note = "  (transcript removed)"
+		case s.ArchivedAt != 0:
+			note = "  (archived)"
+		}
+		fmt.Fprintf(&b, "%-19s %6d  %s%s\n", s.UpdatedAt.Time().Local().Format("2006-01-02 15:04:05"), s.Turns, s.Key, note)
+	}
+	return b.String()
+}
+
+func transcriptText(msgs []goclaw.Message) string {
+	var b strings.Builder
+	for _, m := range msgs {
+		for _, p := range m.Parts {
+			switch p.Kind {
+			case goclaw.PartText:
+				fmt.Fprintf(&b, "%s: %s\n\n", m.Role, strings.TrimSpace(p.Text))
+			case goclaw.PartToolCall:
+				fmt.Fprintf(&b, "  > %s %s\n", p.Call.Name, p.Call.Arguments)
+			case goclaw.PartToolResult:
+				fmt.Fprintf(&b, "  < %s\n\n", strings.TrimSpace(p.Result.Content))
+			}
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"goclaw"
+	"goclaw/internal/core/definition"
+	"goclaw/internal/core/prompt"
+	"goclaw/internal/edge/config"
+	"goclaw/internal/edge/provider/anthropic"
+	"goclaw/internal/edge/provider/demo"
+	"goclaw/internal/edge/provider/openai"
+	"goclaw/internal/edge/tool/sessions"
+	"goclaw/internal/edge/workspace"
+)
+
+// settings are the configuration, the environment and the flags, settled: what
+// the packages get as values.
+type settings struct {
+	home     home
+	source   string // what was read
+	notes    []string
+	models   models
+	override string // the model that a flag or the environment names
+	rules    definition.Rules
+	files    workspace.Options
+	exec     config.Exec
+	addr     string
+	token    []string // by precedence; empty ones don't count
+
+	maxWorkers      int
+	maxCalls        int
+	archiveAfter    time.Duration
+	announceWindow  time.Duration
+	announceMaxWait time.Duration
+}
+
+// maxModelCalls ends a run that goes round in circles.
+const maxModelCalls = 200
+
+var (
+	workerTools = []string{"read", "write", "edit", "ls", "grep", "glob", "exec"}
+	mainTools   = append([]string{"sessions_spawn", "subagents", "sessions_list", "sessions_history", "session_status"}, workerTools...)
+)
+
+// settle reads everything once. All its errors are the caller's to mend.
+func (c *cli) settle() (settings, error) {
+	dir, err := config.HomeDir(c.Getenv)
+	if err != nil {
+		return settings{}, usage(err)
+	}
+	s := settings{home: home(dir), maxCalls: maxModelCalls}
+	cfg, err := c.load(&s)
+	if err != nil {
+		return settings{}, usage(err)
+	}
+	if err := s.addModels(c, cfg); err != nil {
+		return settings{}, usage(err)
+	}
+	known := config.Known{Tools: mainTools, Providers: s.models.names()}
+	if err := cfg.Check(known); err != nil {
+		return settings{}, usage(err)
+	}
+	if err := s.addRules(c, cfg); err != nil {
+		return settings{}, usage(err)
+	}
+	s.files = workspace.Options{FileMaxChars: cfg.Context.FileMaxChars, TotalMaxChars: cfg.Context.TotalMaxChars}
+	s.exec, s.addr = cfg.Tools.Exec, cfg.Gateway.Addr
+	if s.addr == "" {
+		s.addr = defaultAddr
+	}
+	s.token = []string{c.Getenv("GOCLAW_TOKEN"), cfg.Gateway.Token.Reveal()}
+	return s, nil
+}
+
+func (c *cli) load(s *settings) (config.Config, error) {
+	file := c.config
+	if file == "" {
+		file = config.FileIn(string(s.home))
+	}
+	s.source = file
+	cfg, err := config.Load(file)
+	if errors.Is(err, fs.ErrNotExist) && c.config == "" {
+		s.source = "defaults and environment (no " + file + ")"
+		return cfg, nil
+	}
+	return cfg, err
+}
+
+// addModels makes the providers that can be called, and chooses the standard
+// model: the flag, else GOCLAW_MODEL, else the config's, else the first
+// provider's.
+func (s *settings) addModels(c *cli, cfg config.Config) error {
+	s.models = models{providers: map[string]goclaw.Provider{}, aliases: cfg.Models.Aliases}
+	var standard string
+	for _, e := range cfg.Endpoints(c.Getenv, nil) {
+		if e.Unsupported {
+			s.notes = append(s.notes, e.Name+": "+e.Note)
+			continue
+		}
+		p, err := provider(e)
+		if err != nil {
+			return err
+		}
+		s.models.providers[e.Name] = p
+		if standard == "" {
+			standard = e.DefaultModel
+		}
+	}
+	fromEnv, err := cfg.ModelFromEnv(c.Getenv)
+	if err != nil {
+		return err
+	}
+	s.override = c.model
+	if s.override == "" {
+		s.override = fromEnv
+	}
+	for _, m := range []string{s.override, cfg.Agents.Defaults.Model} {
+		if m != "" {
+			standard = m
+			break
+		}
+	}
+	if standard == "" {
+		return errors.New("no model is chosen: name one with --model PROVIDER/MODEL, GOCLAW_MODEL or agents.defaults.model")
+	}
+	full, err := s.models.Resolve(standard)
+	if err != nil {
+		return err
+	}
+	s.models.standard = full
+	if s.demo() {
+		s.notes = append(s.notes, demoNote)
+	}
+	return nil
+}
+
+const demoNote = "no model key is set, so the built-in offline demonstration model answers (it is a few rules, no real model). " +
+	"Set ANTHROPIC_API_KEY or OPENAI_API_KEY for a real one. Try: research A and B with two workers"
+
+func (s *settings) demo() bool { return strings.HasPrefix(s.models.standard, demo.Name+"/") }
+
+func provider(e config.Endpoint) (goclaw.Provider, error) {
+	hc := withHeaders(e.Headers)
+	switch e.Kind {
+	case "anthropic":
+		return anthropic.New(anthropic.Options{Name: e.Name, APIKey: e.APIKey.Reveal(), BaseURL: e.BaseURL, HTTPClient: hc}), nil
+	case "openai":
+		return openai.New(openai.Options{Name: e.Name, APIKey: e.APIKey.Reveal(), BaseURL: e.BaseURL, HTTPClient: hc}), nil
+	case "demo":
+		return demo.New(), nil
+	}
+	return nil, fmt.Errorf("provider %s: unknown kind %q; want anthropic or openai", e.Name, e.Kind)
+}
+
+// withHeaders sends the configured headers with each request; nil leaves the
+// provider its own client.
+func withHeaders(headers map[string]config.Secret) *http.Client {
+	if len(headers) == 0 {
+		return nil
+	}
+	return &http.Client{Transport: headerTransport{headers}}
+}
+
+type headerTransport struct{ headers map[string]config.Secret }
+
+func (t headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	for name, value := range t.headers {
+		r.Header.Set(name, value.Reveal())
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func (s *settings) addRules(c *cli, cfg config.Config) error {
+	s.rules = definition.Rules{
+		Agents: map[string]definition.Agent{}, Tools: mainTools, WorkerTools: workerTools,
+		SpawnTools: sessions.SpawnTools(), MainFiles: prompt.MainFiles(), WorkerFiles: prompt.WorkerFiles(),
+		ResolveModel: s.models.Resolve,
+	}
+	if cfg.Context.Files != nil {
+		s.rules.MainFiles = cfg.Context.Files
+	}
+	for _, a := range cfg.AllAgents() {
+		dir := a.WorkspaceIn(string(s.home))
+		if a.ID == config.DefaultAgent && c.workspace != "" {
+			dir = c.workspace
+		}
+		dir, err := filepath.Abs(dir)
+		if err != nil {
+			return fmt.Errorf("workspace of agent %s: %w", a.ID, err)
+		}
+		model := a.Model
+		if model == "" || s.override != "" && a.ID == config.DefaultAgent {
+			model = s.models.standard
+		}
+		s.rules.Agents[a.ID] = definition.Agent{
+			ID: a.ID, Name: a.Name, Workspace: dir, Model: model, Thinking: a.Thinking,
+			Tools: policies(a.Tools), Subagents: subagents(a.Subagents),
+		}
+	}
+	main := cfg.AllAgents()[0].Subagents
+	s.maxWorkers, s.archiveAfter = main.MaxConcurrent, main.ArchiveAfter
+	s.announceWindow, s.announceMaxWait = main.AnnounceWindow, main.AnnounceMaxWait
+	return nil
+}
+
+func subagents(a config.SubagentConfig) definition.Subagents {
+	return definition.Subagents{
+		MaxSpawnDepth: a.MaxSpawnDepth, MaxChildren: a.MaxChildrenPerAgent, RunTimeout: a.RunTimeout,
+		AllowAgents: a.AllowAgents, Model: a.Model, Thinking: a.Thinking,
+		Tools: definition.Policy(a.Tools), Inherit: a.Inherit,
+	}
+}
+
+func policies(list []config.ToolPolicy) []definition.Policy {
+	out := make([]definition.Policy, len(list))
+	for i, p := range list {
+		out[i] = definition.Policy(p)
+	}
+	return out
+}
+
+func (s settings) agentIDs() []string {
+	ids := []string{config.DefaultAgent}
+	for id := range s.rules.Agents {
+		if id != config.DefaultAgent {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// hosts are the addresses besides loopback under which the gateway may be
+// called.
+func (s settings) hosts() []string { return []string{s.addr} }

@@ -62,6 +62,7 @@ type Store struct {
 	done    chan struct{} // closed when the writer has ended
 	commits atomic.Int64
 
+	writerErr error // set before done is closed
 	closeOnce sync.Once
 	closeErr  error
 }
@@ -106,7 +107,8 @@ func open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(s.explain(err), s.closePools())
+			_ = s.closePools()
+			err = s.explain(err)
 		}
 	}()
 	// WAL is not part of the connection string: a foreign file must not even
@@ -228,7 +230,7 @@ func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
 		close(s.quit)
 		<-s.done
-		if err := s.closePools(); err != nil {
+		if err := errors.Join(s.writerErr, s.closePools()); err != nil {
 			s.closeErr = fmt.Errorf("close store: %w", err)
 		}
 	})

@@ -3,9 +3,11 @@ package sqlite_test
 import (
 	"bytes"
 	"database/sql"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"goclaw"
@@ -46,6 +48,33 @@ func TestOddPath(t *testing.T) {
 	}
 	if _, err := open(t, path, sqlite.Options{}).Run(t.Context(), "r1"); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestOpenTogether opens a new file several times at once, as a gateway and a
+// command do that start together; each sees what the others write.
+func TestOpenTogether(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "goclaw.db")
+	var group sync.WaitGroup
+	for i := range 4 {
+		group.Go(func() {
+			s, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, _, err := s.Accept(t.Context(), turn(fmt.Sprintf("r%d", i))); err != nil {
+				t.Error(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	runs, err := open(t, path, sqlite.Options{}).Runs(t.Context(), goclaw.RunFilter{})
+	if err != nil || len(runs) != 4 {
+		t.Errorf("%d runs, error %v; want 4", len(runs), err)
 	}
 }
 

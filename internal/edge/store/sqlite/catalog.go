@@ -50,7 +50,11 @@ func (s *Store) Run(ctx context.Context, id string) (goclaw.Run, error) {
 
 // Runs returns the runs that f selects, newest first.
 func (s *Store) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, error) {
-	query := `SELECT ` + runColumns + ` FROM runs WHERE 1`
+	query := `SELECT ` + runColumns + ` FROM runs`
+	if f.Active {
+		query += ` INDEXED BY runs_open` // the others hold all that ever was
+	}
+	query += ` WHERE 1`
 	var args []any
 	and := func(condition string, values ...any) {
 		query += " AND " + condition
@@ -83,7 +87,7 @@ func (s *Store) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, err
 		limit = -1
 	}
 	var runs []goclaw.Run
-	err := s.read(ctx, "list runs", collectRuns(&runs), query+` ORDER BY ordinal DESC LIMIT ?`, append(args, limit)...)
+	err := s.read(ctx, "list runs", collectRuns(&runs), query+` ORDER BY ordinal DESC LIMIT ? + 0`, append(args, limit)...)
 	return runs, err
 }
 

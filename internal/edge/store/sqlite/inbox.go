@@ -25,7 +25,7 @@ func (s *Store) Pending(ctx context.Context, session goclaw.SessionKey) ([]gocla
 				EXISTS (SELECT 1 FROM runs WHERE id = group_run AND finished_at IS NULL)
 				OR EXISTS (SELECT 1 FROM runs WHERE parent = group_run AND parent <> ''
 					AND trigger = 'spawn' AND announce = 'together' AND finished_at IS NULL))
-		FROM inbox WHERE consumed_at IS NULL`
+		FROM inbox INDEXED BY inbox_pending WHERE consumed_at IS NULL`
 	var args []any
 	if !session.IsZero() {
 		query += ` AND session_key = ?`
@@ -142,7 +142,7 @@ func (s *Store) Outbox(ctx context.Context, now goclaw.Millis, limit int) ([]goc
 		return nil
 	}, `SELECT id, session_key, run_id, text, state, attempts, next_at, error, created_at FROM outbox
 		WHERE n IN (SELECT min(n) FROM outbox WHERE state IN ('pending', 'sending') GROUP BY session_key) AND next_at <= ?
-		ORDER BY n LIMIT ?`, now, limit)
+		ORDER BY n LIMIT ? + 0`, now, limit)
 	return due, err
 }
 

@@ -62,6 +62,7 @@ type Store struct {
 	done    chan struct{} // closed when the writer has ended
 	commits atomic.Int64
 
+	writerErr error // set before done is closed
 	closeOnce sync.Once
 	closeErr  error
 }
@@ -106,7 +107,8 @@ func open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(s.explain(err), s.closePools())
+			_ = s.closePools()
+			err = s.explain(err)
 		}
 	}()
 	// WAL is not part of the connection string: a foreign file must not even
@@ -177,7 +179,6 @@ func (s *Store) migrate(ctx context.Context) error {
 		if err := s.apply(ctx, files[i], i+1); err != nil {
 			return fmt.Errorf("%s: %w", files[i], err)
 		}
-		s.log.InfoContext(ctx, "store migrated", "path", s.path, "version", i+1)
 	}
 	return nil
 }
@@ -205,18 +206,33 @@ func (s *Store) inspect(ctx context.Context, newest int) (version int, err error
 	return version, nil
 }
 
-func (s *Store) apply(ctx context.Context, file string, version int) error {
+// apply brings the schema to version, unless another process has just done so.
+func (s *Store) apply(ctx context.Context, file string, version int) (err error) {
 	text, err := migrationFiles.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	script := fmt.Sprintf("BEGIN IMMEDIATE;\n%s\nPRAGMA user_version = %d;\nCOMMIT;", text, version)
-	if _, err := s.conn.ExecContext(ctx, script); err != nil {
-		// The script may have failed before its BEGIN took hold.
-		_, _ = s.conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+	if _, err := s.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	return nil
+	defer func() {
+		if err != nil {
+			// An error here only says that SQLite has rolled back already.
+			_, _ = s.conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+		}
+	}()
+	var have int
+	if err := s.conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil {
+		return err
+	}
+	if have < version {
+		if _, err := s.conn.ExecContext(ctx, fmt.Sprintf("%s\nPRAGMA user_version = %d", text, version)); err != nil {
+			return err
+		}
+		s.log.InfoContext(ctx, "store migrated", "path", s.path, "version", version)
+	}
+	_, err = s.conn.ExecContext(ctx, "COMMIT")
+	return err
 }
 
 // Commits returns how many transactions that hold writes were committed.
@@ -228,7 +244,7 @@ func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
 		close(s.quit)
 		<-s.done
-		if err := s.closePools(); err != nil {
+		if err := errors.Join(s.writerErr, s.closePools()); err != nil {
 			s.closeErr = fmt.Errorf("close store: %w", err)
 		}
 	})

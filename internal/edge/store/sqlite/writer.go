@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+
+	driver "modernc.org/sqlite"
 )
 
 // maxGroup bounds how many writes share a commit, so that the first of a
@@ -37,6 +39,16 @@ func (t *tx) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
 	}
 	t.stmts[query] = st
 	return st, nil
+}
+
+// close ends the statements: database/sql leaves that to whoever prepared them
+// on a connection, and SQLite keeps the file open until it is done.
+func (t *tx) close() error {
+	var errs []error
+	for _, st := range t.stmts {
+		errs = append(errs, st.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // exec runs a statement that returns no rows and reports how many it changed.
@@ -135,6 +147,7 @@ func (s *Store) write(ctx context.Context, op string, fn func(context.Context, *
 func (s *Store) run(ctx context.Context) {
 	defer close(s.done)
 	t := &tx{conn: s.conn, stmts: map[string]*sql.Stmt{}}
+	defer func() { s.writerErr = t.close() }()
 	for {
 		select {
 		case <-s.quit:
@@ -207,9 +220,14 @@ func (t *tx) attempt(ctx context.Context, w *write) error {
 		return err
 	}
 	if w.err = w.fn(ctx, t); w.err != nil {
-		// After a full disk or an I/O error SQLite may have rolled back all.
 		if err := t.control(ctx, "ROLLBACK TO one"); err != nil {
-			return errors.Join(w.err, err)
+			// SQLite has rolled back everything already, which it does when
+			// the disk is full or fails: w's error says why.
+			var cause *driver.Error
+			if errors.As(w.err, &cause) {
+				return w.err
+			}
+			return err
 		}
 	}
 	return t.control(ctx, "RELEASE one")

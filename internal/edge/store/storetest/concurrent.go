@@ -155,7 +155,7 @@ func testConcurrentZombie(w *world) {
 			}
 			return
 		}
-		for {
+		for wrote < 10_000 {
 			err := w.Append(w.Context(), zombie.Fence(), w.batch(wrote, 1))
 			if errors.Is(err, goclaw.ErrFenced) {
 				return

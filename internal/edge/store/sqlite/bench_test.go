@@ -1,0 +1,23 @@
+package sqlite_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"goclaw/internal/edge/store/sqlite"
+	"goclaw/internal/edge/store/storetest"
+)
+
+func BenchmarkRun(b *testing.B) {
+	storetest.Bench(b, func(b *testing.B) storetest.Store {
+		s, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "goclaw.db"), sqlite.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() {
+			b.ReportMetric(float64(s.Commits())/float64(b.N), "commits/run")
+			_ = s.Close()
+		})
+		return s
+	})
+}

@@ -36,6 +36,10 @@ type Acceptance struct {
 	// (0: no bound). Beyond it the acceptance fails with ErrTooManyChildren.
 	MaxChildren int
 
+	// Waiting is an inbox item that the run is to consume. If a turn has taken
+	// it already, nothing is accepted and the error is ErrConsumed.
+	Waiting string
+
 	// Coalesce returns an unended run of the same session and trigger that has
 	// recorded no event yet, if there is one, instead of accepting another.
 	Coalesce bool

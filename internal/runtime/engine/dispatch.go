@@ -155,20 +155,22 @@ func (e *Engine) wakeRequesters(ctx context.Context) (goclaw.Millis, error) {
 		if len(ready) == 0 {
 			continue
 		}
-		if err := e.acceptAnnouncement(ctx, key); err != nil {
+		err := e.acceptAnnouncement(ctx, key, ready[0].ID)
+		if err != nil && !errors.Is(err, goclaw.ErrConsumed) { // a turn took it meanwhile
 			return earliest, err
 		}
 	}
 	return earliest, nil
 }
 
-func (e *Engine) acceptAnnouncement(ctx context.Context, key goclaw.SessionKey) error {
+func (e *Engine) acceptAnnouncement(ctx context.Context, key goclaw.SessionKey, item string) error {
 	profile, err := e.sessionProfile(ctx, key, "")
 	if err != nil {
 		return err
 	}
 	_, _, err = e.Accept(ctx, goclaw.Acceptance{
 		Run:      goclaw.Run{Session: key, Trigger: goclaw.TriggerAnnouncement, Profile: profile},
+		Waiting:  item,
 		Coalesce: true,
 	})
 	return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"goclaw"
 )
@@ -60,6 +61,11 @@ func (s *Store) admit(a goclaw.Acceptance) (*record, error) {
 		if _, err := s.fence(*a.ParentFence); err != nil {
 			return nil, fmt.Errorf("parent: %w", err)
 		}
+	}
+	if a.Waiting != "" && !slices.ContainsFunc(s.inbox, func(it *goclaw.InboxItem) bool {
+		return it.ID == a.Waiting && it.ConsumedAt == 0
+	}) {
+		return nil, fmt.Errorf("item %s: %w", a.Waiting, goclaw.ErrConsumed)
 	}
 	if r := s.byKey[a.Key]; r != nil {
 		return r, nil

@@ -183,12 +183,13 @@ func life(t *testing.T, s *Store) {
 			claimed, err := s.Claim(ctx, goclaw.ClaimRequest{Owner: "o", Max: 9, MaxWorkers: 1, Now: 1, Lease: 1e12})
 			check(err)
 			fence = claimed[0].Run.Fence()
+			check(s.Append(ctx, fence, goclaw.Batch{Now: 1, Events: []goclaw.Event{{Kind: goclaw.EventPrompt}}}))
 		}
 	}
 	check(s.End(ctx, fence, goclaw.Ending{
 		State: goclaw.StateCompleted,
 		Batch: goclaw.Batch{Now: 1, Usage: &goclaw.Usage{}, Blobs: []goclaw.Blob{{SHA256: contentSHA(nil)}},
-			Events: []goclaw.Event{{Kind: goclaw.EventEnd}}},
+			Events: []goclaw.Event{{Seq: 1, Kind: goclaw.EventEnd}}},
 		Announce: &goclaw.InboxItem{ID: "i", Session: key, Source: "r1", Group: "r0"},
 		Outbox:   &goclaw.Outbound{ID: "o", Session: key, Run: "r1"},
 	}))

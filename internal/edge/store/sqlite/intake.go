@@ -69,6 +69,16 @@ func (t *tx) admit(ctx context.Context, a goclaw.Acceptance) (*goclaw.Run, error
 			return nil, fmt.Errorf("parent: %w", err)
 		}
 	}
+	if a.Waiting != "" {
+		var waiting int
+		err := t.row(ctx, `SELECT count(*) FROM inbox WHERE id = ? AND consumed_at IS NULL`, []any{a.Waiting}, &waiting)
+		if err != nil {
+			return nil, err
+		}
+		if waiting == 0 {
+			return nil, fmt.Errorf("item %s: %w", a.Waiting, goclaw.ErrConsumed)
+		}
+	}
 	var known []goclaw.Run
 	if a.Key != "" {
 		err := t.query(ctx, collectRuns(&known),

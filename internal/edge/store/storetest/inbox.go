@@ -41,6 +41,15 @@ func testConsume(w *world) {
 		return w.Append(ctx, parent.Fence(), b)
 	}
 	w.ok(take(0, "i0"))
+	for item, want := range map[string]error{"i0": goclaw.ErrConsumed, "nowhere": goclaw.ErrConsumed} {
+		late := w.turn("late-"+item, "a")
+		late.Waiting = item
+		_, _, err := w.Accept(w.Context(), late)
+		w.fails("a run for "+item, err, want)
+	}
+	inTime := w.turn("in-time", "a")
+	inTime.Waiting = "i1"
+	w.accept(inTime)
 	w.fails("a taken item", take(1, "i0"), goclaw.ErrConsumed)
 	w.fails("a taken item among others", take(1, "i1", "i0"), goclaw.ErrConsumed)
 	w.fails("the same item twice", take(1, "i1", "i1"), goclaw.ErrConsumed)

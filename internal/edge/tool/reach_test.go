@@ -164,7 +164,7 @@ func TestReachOfWorkers(t *testing.T) {
 		{"src/hard-git", tool.ErrPrivate},
 		{"src/hard-output", tool.ErrPrivate},
 		{".goclaw/output/other/exec.txt", tool.ErrPrivate},
-		{".goclaw/output/.stage-1/x", tool.ErrPrivate},
+		{".goclaw/output/.stages/stage-1/x", tool.ErrPrivate},
 
 		{"state/goclaw.db", tool.ErrHome},
 		{"State/goclaw.db", tool.ErrHome},

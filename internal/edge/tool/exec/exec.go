@@ -161,7 +161,7 @@ func (t *Tool) job(ctx context.Context, reach *tool.Reach, store *store, a argum
 	}
 	return sandbox.Job{
 		Command: a.Command, Dir: filepath.Join(reach.Base(), filepath.FromSlash(dir)), Env: t.options.Env,
-		Workspace: reach.Base(), Private: hidden.Private, StageDir: store.root,
+		Workspace: reach.Base(), Private: hidden.Private, StageDir: store.stages,
 		Hidden: hidden.Paths, Shown: hidden.Shown,
 		ReadOnly: slices.Clone(t.options.ReadOnly), Network: t.options.Network,
 	}, nil

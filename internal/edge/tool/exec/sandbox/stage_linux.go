@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const stagePrefix = ".stage-"
+const stagePrefix = "stage-"
 
 // stage stands in for the root of a workspace that has private entries. It is
 // locked while it is in use.

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -266,7 +267,7 @@ func TestPrivateFilesCantBeChangedOrPlanted(t *testing.T) {
 		if left, _ := filepath.Glob(filepath.Join(f.ws, ".goclaw/output/.stages/*")); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}
-		if got := f.run("echo planted > SOUL.md").Content; !strings.Contains(got, "[not kept: SOUL.md: the name is private to the main agent]") {
+		if got := f.run("echo planted > SOUL.md").Content; !strings.Contains(got, "[not kept: SOUL.md: the name is private]") {
 			t.Errorf("the worker isn't told: %s", got)
 		}
 	})
@@ -421,8 +422,42 @@ func TestEnvironmentIsCleared(t *testing.T) {
 
 // TestInheritedFilesAreClosed leaves a file open as a careless parent might.
 func TestInheritedFilesAreClosed(t *testing.T) {
-	f := newFixture(t, find(t, "bubblewrap"))
-	f.says("ls /proc/self/fd | tr '\\n' ' '", "0 1 2 3")
+	eachSandbox(t, func(t *testing.T, box sandbox.Sandbox) {
+		f := newFixture(t, box)
+		f.write("../goclaw.db", canary)
+		fd, err := syscall.Open(filepath.Join(f.home, "goclaw.db"), syscall.O_RDONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer syscall.Close(fd)
+		if res := f.run(fmt.Sprintf("cat <&%d", fd)); !res.IsError || strings.Contains(res.Content, canary) {
+			t.Errorf("%+v", res)
+		}
+	})
+}
+
+// TestHomeInsideTheWorkspace: somebody's home folder may be the workspace.
+func TestHomeInsideTheWorkspace(t *testing.T) {
+	eachSandbox(t, func(t *testing.T, box sandbox.Sandbox) {
+		f := newFixture(t, box)
+		f.ws = filepath.Dir(f.home)
+		f.write("home/goclaw.db", canary)
+		f.write("docs/a.txt", "a")
+		if err := os.Link(filepath.Join(f.home, "goclaw.db"), filepath.Join(f.ws, "docs/alias")); err != nil {
+			t.Fatal(err)
+		}
+		for _, f.strict = range []bool{false, true} {
+			for _, command := range []string{"cat home/goclaw.db", "cat docs/alias", "find . -type f -exec cat {} +", "echo planted > home/goclaw.db; echo planted > docs/alias; rm -rf home; mv home h2; cat h2/*"} {
+				if res := f.run(command); strings.Contains(res.Content, canary) {
+					t.Errorf("strict=%v $ %s\n%s", f.strict, command, res.Content)
+				}
+			}
+			f.says("cat docs/a.txt; echo b > new.txt; cat new.txt", "ab")
+			if got := f.content("home/goclaw.db") + f.content("new.txt"); got != canary+"b\n" {
+				t.Errorf("strict=%v: %q", f.strict, got)
+			}
+		}
+	})
 }
 
 func TestNetwork(t *testing.T) {
@@ -570,11 +605,11 @@ func TestTermComesFirst(t *testing.T) {
 		done := make(chan goclaw.ToolResult)
 		mark := tag()
 		go func() {
-			done <- f.call(ctx, map[string]any{"command": "trap 'echo bye; exit' TERM; sleep " + mark + " & wait"})
+			done <- f.call(ctx, map[string]any{"command": "trap 'echo bye; exit 0' TERM; sleep " + mark + " & wait"})
 		}()
 		waitFor(t, func() bool { return slices.Contains(processes(mark), "sleep "+mark) })
 		cancel()
-		if res := <-done; !strings.Contains(res.Content, "bye") {
+		if res := <-done; !res.IsError || !strings.Contains(res.Content, "bye\n[stopped: ") {
 			t.Errorf("%+v", res)
 		}
 		gone(t, mark)
@@ -631,8 +666,8 @@ func TestKilledGateway(t *testing.T) {
 			left, _ := filepath.Glob(filepath.Join(f.ws, ".goclaw/output/.stages/*"))
 			return left
 		}
-		if len(stages()) != 1 {
-			t.Errorf("stages of the killed process: %v", stages())
+		if len(stages()) == 0 {
+			t.Error("nothing to sweep: the test shows nothing")
 		}
 		f.strict = true
 		f.says("cat a.txt", "a")

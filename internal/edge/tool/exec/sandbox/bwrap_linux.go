@@ -112,17 +112,19 @@ func (b bubblewrap) run(ctx context.Context, job Job, s *stage) (int, error) {
 	watch := watchStatus(status)
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
+	stopped := false
 	select {
 	case err = <-done:
 	case <-ctx.Done():
+		stopped = true
 		err = watch.stop(cmd.Process, done)
 	}
 	<-watch.finished
 	watch.awaitEnd()
-	if ctx.Err() != nil && (err != nil || watch.exit == nil) {
+	switch {
+	case stopped:
 		return 0, context.Cause(ctx)
-	}
-	if watch.exit == nil {
+	case watch.exit == nil:
 		return 0, fmt.Errorf("bubblewrap could not start the command (%w)", err)
 	}
 	return *watch.exit, nil

@@ -428,7 +428,7 @@ func TestSwappingLinks(t *testing.T) {
 	}()
 	defer func() { stop(); <-done }()
 	read := 0
-	for range 3000 {
+	for range 30000 {
 		for _, p := range []string{"box/deep/er.md", "swap.md"} {
 			text, err := readThrough(r, p)
 			if err == nil {

@@ -402,6 +402,31 @@ func TestCancelledSearch(t *testing.T) {
 	}
 }
 
+// probe tries all tools on the private files and what leads to them.
+func (d *desk) probe(home string, private []string) (all []goclaw.ToolResult) {
+	paths := append([]string{"notes/link", "notes/dir/day.md", "plan.md", "notes/home/goclaw.db", "notes/hard", "notes/hard2", "notes/hard3",
+		"memory", ".git", "soul.md", "notes/../MEMORY.md", d.ws + "/USER.md", "/proc/self/cwd", home + "/goclaw.db"}, private...)
+	for _, p := range paths {
+		for _, a := range []struct {
+			tool string
+			args args
+		}{
+			{"read", args{"path": p}}, {"ls", args{"path": p}}, {"grep", args{"pattern": ".", "path": p}},
+			{"glob", args{"pattern": "**", "path": p}}, {"glob", args{"pattern": p}},
+			{"write", args{"path": p, "content": "planted"}}, {"edit", args{"path": p, "old": "CANARY", "new": "planted"}},
+		} {
+			if !d.strict && (a.tool == "write" || a.tool == "edit") {
+				continue
+			}
+			all = append(all, d.call(d.t.Context(), a.tool, a.args))
+		}
+	}
+	for _, a := range []args{{"pattern": "CANARY"}, {"pattern": ".", "glob": "**/*.md"}} {
+		all = append(all, d.call(d.t.Context(), "grep", a))
+	}
+	return append(all, d.call(d.t.Context(), "ls", args{}), d.call(d.t.Context(), "glob", args{"pattern": "**"}))
+}
+
 // TestWorkersReachNothingPrivate has a canary in every private file and in the
 // home, and looks for it in whatever the tools say.
 func TestWorkersReachNothingPrivate(t *testing.T) {
@@ -435,31 +460,8 @@ func TestWorkersReachNothingPrivate(t *testing.T) {
 	link(os.Link, filepath.Join(d.ws, "memory/day.md"), "notes/hard2")
 	link(os.Link, filepath.Join(home, "goclaw.db"), "notes/hard3")
 
-	reads := func() (all []goclaw.ToolResult) {
-		paths := append([]string{"notes/link", "notes/dir/day.md", "plan.md", "notes/home/goclaw.db", "notes/hard", "notes/hard2", "notes/hard3",
-			"memory", ".git", "soul.md", "notes/../MEMORY.md", d.ws + "/USER.md", "/proc/self/cwd", home + "/goclaw.db"}, private...)
-		for _, p := range paths {
-			for _, a := range []struct {
-				tool string
-				args args
-			}{
-				{"read", args{"path": p}}, {"ls", args{"path": p}}, {"grep", args{"pattern": ".", "path": p}},
-				{"glob", args{"pattern": "**", "path": p}}, {"glob", args{"pattern": p}},
-				{"write", args{"path": p, "content": "planted"}}, {"edit", args{"path": p, "old": canary, "new": "planted"}},
-			} {
-				if !d.strict && (a.tool == "write" || a.tool == "edit") {
-					continue
-				}
-				all = append(all, d.call(t.Context(), a.tool, a.args))
-			}
-		}
-		for _, a := range []args{{"pattern": canary}, {"pattern": ".", "glob": "**/*.md"}} {
-			all = append(all, d.call(t.Context(), "grep", a))
-		}
-		return append(all, d.call(t.Context(), "ls", args{}), d.call(t.Context(), "glob", args{"pattern": "**"}))
-	}
 	d.strict = true
-	for _, res := range reads() {
+	for _, res := range d.probe(home, private) {
 		if strings.Contains(res.Content, canary) && !strings.Contains(res.Content, "[no match") || strings.Contains(res.Content, "day.md") && !strings.Contains(res.Content, "outside this worker's reach") {
 			t.Errorf("a worker was told %q", res.Content)
 		}
@@ -479,7 +481,7 @@ func TestWorkersReachNothingPrivate(t *testing.T) {
 
 	d.strict = false
 	found := 0
-	for _, res := range reads() {
+	for _, res := range d.probe(home, private) {
 		found += strings.Count(res.Content, canary)
 	}
 	if found < 2*len(private) {

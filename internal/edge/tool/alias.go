@@ -33,8 +33,9 @@ func (r *Reach) findAliases() {
 				return nil
 			}
 			if d.IsDir() {
-				if path == r.base || x.except != "" && within(fold(r.relative(path)), x.except) {
-					return fs.SkipDir // in reach
+				key := fold(r.relative(path))
+				if path == r.base || key == StageDir || x.except != "" && within(key, x.except) {
+					return fs.SkipDir // what is here is in reach
 				}
 				return nil
 			}

@@ -14,6 +14,10 @@ import (
 // folder per run, relative to the workspace.
 const OutputDir = ".goclaw/output"
 
+// StageDir is where a sandbox builds what a worker's command sees in the place
+// of the workspace's root. The files there are second names of public ones.
+const StageDir = OutputDir + "/.stages"
+
 // Why a path is refused. Errors of this package wrap them.
 var (
 	// ErrPrivate: the main agent's own, and the run is a worker's.

@@ -164,7 +164,7 @@ func TestReachOfWorkers(t *testing.T) {
 		{"src/hard-git", tool.ErrPrivate},
 		{"src/hard-output", tool.ErrPrivate},
 		{".goclaw/output/other/exec.txt", tool.ErrPrivate},
-		{".goclaw/output/.stage-1/x", tool.ErrPrivate},
+		{".goclaw/output/.stages/stage-1/x", tool.ErrPrivate},
 
 		{"state/goclaw.db", tool.ErrHome},
 		{"State/goclaw.db", tool.ErrHome},
@@ -428,7 +428,7 @@ func TestSwappingLinks(t *testing.T) {
 	}()
 	defer func() { stop(); <-done }()
 	read := 0
-	for range 3000 {
+	for range 30000 {
 		for _, p := range []string{"box/deep/er.md", "swap.md"} {
 			text, err := readThrough(r, p)
 			if err == nil {

@@ -17,9 +17,9 @@ import (
 
 // What Options mean by zero.
 const (
-	DefaultTimeout   = 2 * time.Minute
-	DefaultMaxTime   = 10 * time.Minute
-	DefaultMaxOutput = 20_000
+	defaultTimeout   = 2 * time.Minute
+	defaultMaxTime   = 10 * time.Minute
+	defaultMaxOutput = 20_000
 )
 
 // Options configure the tool.
@@ -27,12 +27,11 @@ type Options struct {
 	// Home is GOCLAW_HOME, which no command sees.
 	Home string
 
-	// Timeout is for calls that name none, MaxTimeout the most that one can
-	// have. Zero means DefaultTimeout and DefaultMaxTime.
-	Timeout, MaxTimeout time.Duration
+	// DefaultTimeout is for calls that name none, MaxTimeout the most that one
+	// can have. Zero means two and ten minutes.
+	DefaultTimeout, MaxTimeout time.Duration
 
-	// MaxOutput bounds the bytes of output in a result; 0 means
-	// DefaultMaxOutput.
+	// MaxOutput bounds the bytes of output in a result; 0 means 20,000.
 	MaxOutput int
 
 	ReadOnly []string // further host files and folders that commands may read
@@ -53,14 +52,14 @@ type Tool struct {
 
 // New returns the tool. It does no I/O.
 func New(o Options) *Tool {
-	if o.Timeout <= 0 {
-		o.Timeout = DefaultTimeout
+	if o.DefaultTimeout <= 0 {
+		o.DefaultTimeout = defaultTimeout
 	}
 	if o.MaxTimeout <= 0 {
-		o.MaxTimeout = DefaultMaxTime
+		o.MaxTimeout = defaultMaxTime
 	}
 	if o.MaxOutput <= 0 {
-		o.MaxOutput = DefaultMaxOutput
+		o.MaxOutput = defaultMaxOutput
 	}
 	return &Tool{options: o, found: o.Sandbox}
 }
@@ -109,7 +108,7 @@ func (t *Tool) Call(ctx context.Context, in goclaw.Invocation) goclaw.ToolResult
 	if a.Command == "" {
 		return goclaw.ToolError("exec: command is empty")
 	}
-	limit := t.options.Timeout
+	limit := min(t.options.DefaultTimeout, t.options.MaxTimeout)
 	if a.TimeoutSeconds > 0 {
 		limit = min(time.Duration(min(a.TimeoutSeconds, 1<<20))*time.Second, t.options.MaxTimeout)
 	}
@@ -161,7 +160,7 @@ func (t *Tool) job(ctx context.Context, reach *tool.Reach, store *store, a argum
 	}
 	return sandbox.Job{
 		Command: a.Command, Dir: filepath.Join(reach.Base(), filepath.FromSlash(dir)), Env: t.options.Env,
-		Workspace: reach.Base(), Private: hidden.Private, StageDir: store.root,
+		Workspace: reach.Base(), Private: hidden.Private, StageDir: store.stages,
 		Hidden: hidden.Paths, Shown: hidden.Shown,
 		ReadOnly: slices.Clone(t.options.ReadOnly), Network: t.options.Network,
 	}, nil

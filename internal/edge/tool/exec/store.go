@@ -16,10 +16,10 @@ import (
 
 // store is the folder of the workspace where output is kept.
 type store struct {
-	dir  *tool.Dir
-	root string // its absolute path
-	run  string
-	sub  *tool.Dir // the run's own folder, once needed
+	dir    *tool.Dir
+	stages string // absolute path of the folder for stages
+	run    string
+	sub    *tool.Dir // the run's own folder, once needed
 }
 
 // openStore makes the folder, and keeps it out of version control.
@@ -32,6 +32,15 @@ func openStore(reach *tool.Reach, run string) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
+	name := path.Base(tool.StageDir)
+	if err := dir.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		dir.Close()
+		return nil, fmt.Errorf("%s: %w", rel, err)
+	}
+	if info, err := dir.Lstat(name); err != nil || !info.IsDir() {
+		dir.Close()
+		return nil, fmt.Errorf("%s: is not a folder", tool.StageDir)
+	}
 	f, err := dir.Root.OpenFile(".gitignore", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err == nil {
 		_, err = f.WriteString("*\n")
@@ -41,7 +50,7 @@ func openStore(reach *tool.Reach, run string) (*store, error) {
 		dir.Close()
 		return nil, fmt.Errorf("%s: %w", rel, err)
 	}
-	return &store{dir: dir, root: filepath.Join(reach.Base(), filepath.FromSlash(rel)), run: run}, nil
+	return &store{dir: dir, stages: filepath.Join(reach.Base(), filepath.FromSlash(rel), name), run: run}, nil
 }
 
 // create opens a new file for the run's output.

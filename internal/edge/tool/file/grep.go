@@ -124,7 +124,7 @@ func (s *search) file(ctx context.Context, dir *tool.Dir, name, rel string) erro
 		return err
 	}
 	defer f.Close()
-	in := bufio.NewReaderSize(f, 64<<10)
+	in := bufio.NewReaderSize(until(ctx, f), 64<<10)
 	head, err := in.Peek(sniffBytes)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
@@ -142,9 +142,6 @@ func (s *search) file(ctx context.Context, dir *tool.Dir, name, rel string) erro
 		}
 		if err != nil {
 			return err
-		}
-		if n%1024 == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
 		}
 		switch {
 		case s.re.Match(line):

@@ -54,8 +54,8 @@ func (c *call) read(ctx context.Context, a readArgs) (string, error) {
 		page.limit = maxReadLines
 	}
 	sum := sha256.New()
-	src := io.TeeReader(io.MultiReader(bytes.NewReader(head), f), sum)
-	if err := page.scan(ctx, src); err != nil {
+	src := io.TeeReader(io.MultiReader(bytes.NewReader(head), until(ctx, f)), sum)
+	if err := page.scan(src); err != nil {
 		return "", fmt.Errorf("%s: %w", a.Path, err)
 	}
 	c.seen.note(c.session, c.key(dir, name), digest(sum.Sum(nil)))
@@ -75,7 +75,7 @@ type pager struct {
 	full  bool
 }
 
-func (p *pager) scan(ctx context.Context, r io.Reader) error {
+func (p *pager) scan(r io.Reader) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	for {
 		line, cut, err := readLine(in, maxLineBytes)
@@ -86,9 +86,6 @@ func (p *pager) scan(ctx context.Context, r io.Reader) error {
 			return err
 		}
 		p.total++
-		if p.total%1024 == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
 		if p.total >= p.first && !p.full {
 			p.keep(line, cut)
 		}
@@ -150,6 +147,21 @@ func readLine(in *bufio.Reader, limit int) (line []byte, cut int, err error) {
 
 func trimEnd(b []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))
+}
+
+// readFunc is a reader.
+type readFunc func([]byte) (int, error)
+
+func (f readFunc) Read(p []byte) (int, error) { return f(p) }
+
+// until reads from r until ctx ends.
+func until(ctx context.Context, r io.Reader) io.Reader {
+	return readFunc(func(p []byte) (int, error) {
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		return r.Read(p)
+	})
 }
 
 func isBinary(head []byte) bool { return bytes.IndexByte(head, 0) >= 0 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -111,17 +112,19 @@ func (b bubblewrap) run(ctx context.Context, job Job, s *stage) (int, error) {
 	watch := watchStatus(status)
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
+	stopped := false
 	select {
 	case err = <-done:
 	case <-ctx.Done():
+		stopped = true
 		err = watch.stop(cmd.Process, done)
 	}
 	<-watch.finished
 	watch.awaitEnd()
-	if ctx.Err() != nil && (err != nil || watch.exit == nil) {
+	switch {
+	case stopped:
 		return 0, context.Cause(ctx)
-	}
-	if watch.exit == nil {
+	case watch.exit == nil:
 		return 0, fmt.Errorf("bubblewrap could not start the command (%w)", err)
 	}
 	return *watch.exit, nil
@@ -151,7 +154,8 @@ func (b bubblewrap) options(job Job, s *stage) []string {
 	for _, p := range job.ReadOnly {
 		a = append(a, "--ro-bind-try", p, p)
 	}
-	a = append(a, masks(job, func(path string) bool { return !within(path, job.Workspace) && exposed(job, path) })...)
+	outside, sealOutside := masks(job, func(path string) bool { return !within(path, job.Workspace) && exposed(job, path) })
+	a = append(a, outside...)
 	if s == nil {
 		a = append(a, "--bind", job.Workspace, job.Workspace)
 	} else {
@@ -163,11 +167,13 @@ func (b bubblewrap) options(job Job, s *stage) []string {
 			}
 		}
 	}
-	a = append(a, masks(job, func(path string) bool {
+	inside, sealInside := masks(job, func(path string) bool {
 		name := top(path, job.Workspace)
 		return name != "" && (s == nil || s.shows(name))
-	})...)
-	return append(a, "--chdir", job.Dir)
+	})
+	a = append(a, inside...)
+	// Mount points can be made no more once a mask is read-only.
+	return append(append(append(a, sealInside...), sealOutside...), "--chdir", job.Dir)
 }
 
 func (s *stage) shows(name string) bool {
@@ -187,12 +193,15 @@ func exposed(job Job, path string) bool {
 	return false
 }
 
-// masks covers those hidden paths that apply.
-func masks(job Job, applies func(path string) bool) []string {
-	var cover, shown, seal []string
+// masks covers those hidden paths that apply. The masks are made read-only by
+// seal, in the end.
+func masks(job Job, applies func(path string) bool) (cover, seal []string) {
+	var shown []string
 	for _, path := range job.Hidden {
-		if !applies(path) || coveredBy(path, job.Hidden) {
-			continue
+		if !applies(path) || slices.ContainsFunc(job.Hidden, func(dir string) bool {
+			return path != dir && within(path, dir) && !within(job.Workspace, dir)
+		}) {
+			continue // the mask of the folder around it suffices
 		}
 		info, err := os.Lstat(path)
 		switch {
@@ -210,19 +219,7 @@ func masks(job Job, applies func(path string) bool) []string {
 			}
 		}
 	}
-	return append(append(cover, shown...), seal...)
-}
-
-// coveredBy reports whether path lies beneath one of the folders.
-func coveredBy(path string, folders []string) bool {
-	for _, dir := range folders {
-		if path != dir && within(path, dir) {
-			if info, err := os.Lstat(dir); err == nil && info.IsDir() {
-				return true
-			}
-		}
-	}
-	return false
+	return append(cover, shown...), seal
 }
 
 // statusWatch follows what bwrap says about the processes it started.

@@ -47,10 +47,10 @@ func MaybeChild() {
 		if err != nil {
 			fmt.Fprintln(trouble, err)
 		}
-		os.Exit(code)
+		syscall.Exit(code) // there is nothing to finish
 	case leafName:
 		fmt.Fprintln(os.NewFile(troubleFD, "trouble"), confine())
-		os.Exit(126)
+		syscall.Exit(126)
 	}
 }
 

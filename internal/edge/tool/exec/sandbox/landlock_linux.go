@@ -68,10 +68,14 @@ func (l landlocked) Run(ctx context.Context, job Job) (Result, error) {
 	if job.Workspace == "/" {
 		return Result{}, errors.New("the workspace / can't be confined")
 	}
-	temp, err := os.MkdirTemp("", "goclaw-exec-")
-	if err != nil {
-		return Result{}, fmt.Errorf("landlock: %w", err)
+	if job.StageDir != "" {
+		sweep(job.StageDir)
 	}
+	temp, lock, err := lockedFolder(job.StageDir)
+	if err != nil {
+		return Result{}, fmt.Errorf("landlock: make a temporary folder: %w", err)
+	}
+	defer lock.Close()
 	defer os.RemoveAll(temp)
 	if job.Private == nil && job.StageDir != "" && slices.ContainsFunc(job.Hidden, func(p string) bool { return top(p, job.Workspace) != "" }) {
 		// Granting the root's entries one by one would keep the command from

@@ -36,7 +36,8 @@ type Job struct {
 	// be seen nor be made; nil if there is none. See the package comment.
 	Private func(name string) bool
 	// StageDir is an existing folder on the workspace's file system for what
-	// Private needs.
+	// is temporary; it is needed with Private. What jobs leave there that were
+	// killed is removed by later ones.
 	StageDir string
 	// Hidden files and folders don't show, wherever they are. Shown folders
 	// beneath them do, read-only.

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const stagePrefix = ".stage-"
+const stagePrefix = "goclaw-stage-"
 
 // stage stands in for the root of a workspace that has private entries. It is
 // locked while it is in use.
@@ -31,47 +31,55 @@ type inode struct{ dev, ino uint64 }
 // newStage builds a stage for job. place puts a folder, or a file that can't
 // be linked, where the command will find the workspace's own.
 func newStage(job Job, place func(host, staged string, isDir bool) error) (*stage, error) {
-	sweepStages(job.StageDir)
-	s := &stage{job: job, placed: map[string]inode{}}
-	if err := s.create(); err != nil {
+	sweep(job.StageDir)
+	path, lock, err := lockedFolder(job.StageDir)
+	if err != nil {
 		return nil, fmt.Errorf("stage the workspace: %w", err)
 	}
-	if err := s.fill(place); err != nil {
+	s := &stage{path: path, job: job, lock: lock, placed: map[string]inode{}}
+	err = os.Chmod(path, 0o755)
+	if err == nil {
+		err = s.fill(place)
+	}
+	if err != nil {
 		s.remove()
 		return nil, fmt.Errorf("stage the workspace: %w", err)
 	}
 	return s, nil
 }
 
-// create makes and locks the folder. A sweeper may get at it in between.
-func (s *stage) create() error {
+// lockedFolder makes a folder that nobody sweeps while lock is open.
+func lockedFolder(parent string) (path string, lock *os.File, err error) {
 	for range 10 {
-		path, err := os.MkdirTemp(s.job.StageDir, stagePrefix)
+		path, err := os.MkdirTemp(parent, stagePrefix)
 		if err != nil {
-			return err
+			return "", nil, err
 		}
 		lock, err := os.Open(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue
+			continue // a sweeper was faster
 		}
 		if err != nil {
-			return errors.Join(err, os.Remove(path))
+			return "", nil, errors.Join(err, os.Remove(path))
 		}
 		if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
 			if _, err := os.Stat(path); err == nil {
-				s.path, s.lock = path, lock
-				return os.Chmod(path, 0o755)
+				return path, lock, nil
 			}
 		}
 		lock.Close()
 	}
-	return errors.New("its folder can't be locked")
+	return "", nil, errors.New("its folder can't be locked")
 }
 
-// sweepStages removes what programs that were killed left behind.
-func sweepStages(dir string) {
-	left, _ := filepath.Glob(filepath.Join(dir, stagePrefix+"*"))
-	for _, path := range left {
+// sweep removes what programs that were killed left behind.
+func sweep(dir string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), stagePrefix) {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
 		f, err := os.Open(path)
 		if err != nil {
 			continue
@@ -183,7 +191,7 @@ func (s *stage) settleOne(src, dst *os.File, name string) (why string) {
 		return ""
 	}
 	if s.job.Private(name) {
-		return "the name is private to the main agent"
+		return "the name is private"
 	}
 	if m := info.Mode(); !m.IsRegular() && !m.IsDir() && m&fs.ModeSymlink == 0 {
 		return "neither a file, a folder nor a link"

@@ -99,7 +99,7 @@ func (c *cli) load(s *settings) (config.Config, error) {
 func (s *settings) addModels(c *cli, cfg config.Config) error {
 	s.models = models{providers: map[string]goclaw.Provider{}, aliases: cfg.Models.Aliases}
 	var standard string
-	for _, e := range cfg.Endpoints(c.Getenv, nil) {
+	for _, e := range cfg.Endpoints(c.Getenv, s.probe(c, cfg)) {
 		if e.Unsupported {
 			s.notes = append(s.notes, e.Name+": "+e.Note)
 			continue
@@ -139,6 +139,14 @@ func (s *settings) addModels(c *cli, cfg config.Config) error {
 		s.notes = append(s.notes, demoNote)
 	}
 	return nil
+}
+
+// probe looks for a local Ollama only where nothing better is configured.
+func (s *settings) probe(c *cli, cfg config.Config) func(string) ([]string, bool) {
+	if len(cfg.Models.Providers) > 0 || c.Getenv("ANTHROPIC_API_KEY") != "" || c.Getenv("OPENAI_API_KEY") != "" {
+		return nil
+	}
+	return askOllama
 }
 
 const demoNote = "no model key is set, so the built-in offline demonstration model answers (it is a few rules, no real model). " +

@@ -26,14 +26,11 @@ func Detect(ctx context.Context) (Sandbox, string) {
 // Find returns the sandbox of that name, bubblewrap or landlock, having tried
 // it, or nil and why it can't be had.
 func Find(ctx context.Context, name string) (Sandbox, string) {
-	find := map[string]func() (Sandbox, error){bubblewrapName: findBubblewrap, landlockName: findLandlock}[name]
+	find := map[string]func(context.Context) (Sandbox, error){bubblewrapName: findBubblewrap, landlockName: findLandlock}[name]
 	if find == nil {
 		return nil, fmt.Sprintf("there is no sandbox %q", name)
 	}
-	s, err := find()
-	if err == nil {
-		err = try(ctx, s)
-	}
+	s, err := find(ctx)
 	if err != nil {
 		return nil, err.Error()
 	}

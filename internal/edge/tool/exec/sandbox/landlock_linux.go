@@ -27,7 +27,7 @@ const (
 // program (see MaybeChild).
 type landlocked struct{ self string }
 
-func findLandlock() (Sandbox, error) {
+func findLandlock(ctx context.Context) (Sandbox, error) {
 	if os.Getenv(childMark) != "" {
 		return nil, errors.New("landlock: this process is itself a sandbox's child")
 	}
@@ -45,7 +45,8 @@ func findLandlock() (Sandbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("landlock: %w", err)
 	}
-	return landlocked{self}, nil
+	l := landlocked{self}
+	return l, try(ctx, l)
 }
 
 // Name implements Sandbox.

@@ -37,14 +37,10 @@ func Find(ctx context.Context, name string) (Sandbox, string) {
 	return s, ""
 }
 
-// try runs a harmless command.
+// try runs a harmless command. It makes no folder, which a kill could leave.
 func try(ctx context.Context, s Sandbox) error {
-	dir, err := os.MkdirTemp("", "goclaw-probe-")
+	dir, err := filepath.EvalSymlinks(os.TempDir())
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.Name(), err)
-	}
-	defer os.RemoveAll(dir)
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return fmt.Errorf("%s: %w", s.Name(), err)
 	}
 	var out bytes.Buffer

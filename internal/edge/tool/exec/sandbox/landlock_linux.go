@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,10 +70,9 @@ func (l landlocked) Run(ctx context.Context, job Job) (Result, error) {
 	if job.Workspace == "/" {
 		return Result{}, errors.New("the workspace / can't be confined")
 	}
-	if job.StageDir != "" {
-		sweep(job.StageDir)
-	}
-	temp, lock, err := lockedFolder(job.StageDir)
+	parent := cmp.Or(job.StageDir, os.TempDir())
+	sweep(parent)
+	temp, lock, err := lockedFolder(parent)
 	if err != nil {
 		return Result{}, fmt.Errorf("landlock: make a temporary folder: %w", err)
 	}

@@ -73,7 +73,7 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		return err
 	}
 	tools := append(file.Tools(file.Options{Home: string(a.home)}), exec.New(exec.Options{
-		Home: string(a.home), Timeout: time.Duration(s.exec.TimeoutSeconds) * time.Second,
+		Home: string(a.home), DefaultTimeout: time.Duration(s.exec.TimeoutSeconds) * time.Second,
 		MaxOutput: s.exec.MaxOutputBytes, Network: s.exec.Network, ReadOnly: s.exec.ReadOnly,
 	}))
 	broker := feed.New()

@@ -256,7 +256,7 @@ func (c *chat) follow(run goclaw.Run, notices <-chan goclaw.Notice) {
 		case <-ticker.C:
 			err = st.alive()
 		case <-c.r.Context().Done():
-			return
+			err = c.r.Context().Err()
 		}
 	}
 	switch {

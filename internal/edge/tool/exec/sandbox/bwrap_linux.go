@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -190,8 +191,11 @@ func exposed(job Job, path string) bool {
 // masks covers those hidden paths that apply.
 func masks(job Job, applies func(path string) bool) []string {
 	var cover, shown, seal []string
-	for _, path := range job.Hidden {
-		if !applies(path) || coveredBy(path, job.Hidden) {
+	// What lies beneath a folder is covered with it, if the folder is: the
+	// workspace may lie in GOCLAW_HOME, and shows all the same.
+	hidden := slices.DeleteFunc(slices.Clone(job.Hidden), func(path string) bool { return !applies(path) })
+	for _, path := range hidden {
+		if coveredBy(path, hidden) {
 			continue
 		}
 		info, err := os.Lstat(path)

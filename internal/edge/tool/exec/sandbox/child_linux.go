@@ -47,7 +47,7 @@ func MaybeChild() {
 		if err != nil {
 			fmt.Fprintln(trouble, err)
 		}
-		os.Exit(code)
+		syscall.Exit(code) // os.Exit lets the race detector sleep a second first
 	case leafName:
 		fmt.Fprintln(os.NewFile(troubleFD, "trouble"), confine())
 		os.Exit(126)

@@ -77,6 +77,8 @@ func newE2E(t *testing.T, wire string, script providertest.Script, opts ...provi
 	if wire == providertest.WireOpenAI {
 		h.env = []string{"OPENAI_API_KEY=" + e2eKey, "OPENAI_BASE_URL=" + h.url + "/v1"}
 	}
+	// Or a program with the race detector sleeps a second before it exits.
+	h.env = append(h.env, "GORACE=atexit_sleep_ms=0")
 	t.Cleanup(func() {
 		if left := processesWith("GOCLAW_HOME=" + h.home); len(left) > 0 {
 			t.Errorf("processes are left: %v", left)

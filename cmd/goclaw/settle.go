@@ -180,9 +180,9 @@ func provider(e config.Endpoint) (goclaw.Provider, error) {
 	hc := withHeaders(e.Headers)
 	switch e.Kind {
 	case "anthropic":
-		return anthropic.New(anthropic.Options{Name: e.Name, APIKey: e.APIKey.Reveal(), BaseURL: e.BaseURL, HTTPClient: hc}), nil
+		return anthropic.New(anthropic.Options{Name: e.Name, APIKey: e.APIKey.Reveal(), BaseURL: e.BaseURL, HTTPClient: hc, IdleTimeout: e.IdleTimeout}), nil
 	case "openai":
-		return openai.New(openai.Options{Name: e.Name, APIKey: e.APIKey.Reveal(), BaseURL: e.BaseURL, HTTPClient: hc}), nil
+		return openai.New(openai.Options{Name: e.Name, APIKey: e.APIKey.Reveal(), BaseURL: e.BaseURL, HTTPClient: hc, IdleTimeout: e.IdleTimeout}), nil
 	case "demo":
 		return demo.New(), nil
 	}

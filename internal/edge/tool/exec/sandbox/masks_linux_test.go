@@ -24,7 +24,7 @@ func TestMasksBeneathAFolderThatShows(t *testing.T) {
 		}
 	}
 	job := Job{Workspace: ws, Hidden: []string{home, output, beneath, linked}}
-	got , _ := masks(job, func(path string) bool { return top(path, ws) != "" })
+	got, seal := masks(job, func(path string) bool { return top(path, ws) != "" })
 	want := []string{"--tmpfs", output, "--ro-bind", "/dev/null", linked}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

@@ -45,7 +45,6 @@ type app struct {
 	stop     context.CancelCauseFunc
 	done     sync.WaitGroup
 	dispatch bool
-	failure  error
 	server   *http.Server
 }
 
@@ -155,7 +154,7 @@ func (a *app) close() error {
 	if a.server != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		if err := a.server.Shutdown(ctx); err != nil {
-			a.server.Close()
+			errs = append(errs, a.server.Close())
 		}
 		cancel()
 		errs = append(errs, a.home.withdrawListener())

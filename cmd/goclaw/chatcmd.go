@@ -52,8 +52,7 @@ func (c *cli) chat(ctx context.Context, key goclaw.SessionKey) error {
 		return err
 	}
 	if err := c.showChat(ctx, l, key); err != nil {
-		l.close()
-		return err
+		return errors.Join(err, l.close())
 	}
 	paused := c.underWay(context.WithoutCancel(ctx), l, key)
 	if err := l.close(); err != nil {

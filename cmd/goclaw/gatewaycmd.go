@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -23,8 +24,7 @@ func (c *cli) gatewayCommand() *cobra.Command {
 			}
 			url, err := l.app.listen(addr)
 			if err != nil {
-				l.close()
-				return err
+				return errors.Join(err, l.close())
 			}
 			fmt.Fprintln(c.Stdout, "ready "+url)
 			<-ctx.Done()

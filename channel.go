@@ -4,16 +4,16 @@ import "context"
 
 // Inbound is a person's message on its way to a session.
 type Inbound struct {
-	Session SessionKey
-	Text    string
-	Sender  string // as the channel names them; volatile, never in the stable prompt
+	Session SessionKey `json:"session"`
+	Text    string     `json:"text"`
+	Sender  string     `json:"sender,omitempty"` // as the channel names them; volatile, never in the stable prompt
 
 	// Key makes acceptance idempotent: the same key is accepted once. ""
 	// means every message is new.
-	Key string
+	Key string `json:"key,omitempty"`
 
 	// Model overrides the session's model for this turn.
-	Model string
+	Model string `json:"model,omitempty"`
 }
 
 // Receipt answers an Inbound. Exactly one of Run and Reply is set: a slash

@@ -144,8 +144,8 @@ type RunFilter struct {
 
 // RunLog is a run with its events, as transcripts are folded from.
 type RunLog struct {
-	Run    Run
-	Events []Event
+	Run    Run     `json:"run"`
+	Events []Event `json:"events"`
 }
 
 // NoReply is the reply of an agent that wants to stay silent (spec section 7).

@@ -4,19 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"runtime"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 
 	"goclaw"
 	"goclaw/internal/core/announce"
+	"goclaw/internal/core/definition"
 	"goclaw/internal/edge/client"
 	"goclaw/internal/edge/store/sqlite"
 	"goclaw/internal/edge/tool/exec"
@@ -40,18 +42,20 @@ type app struct {
 	engine   *engine.Engine
 	handler  http.Handler
 	began    time.Time
-	lock     io.Closer // nil in a process that only reads
+	lock     *homeLock // nil in a process that only reads
 
 	stop     context.CancelCauseFunc
 	done     sync.WaitGroup
-	dispatch bool
+	dispatch atomic.Bool
+	broken   chan error // gets why serving ended by itself
 	server   *http.Server
+	hangUp   context.CancelCauseFunc // ends the server's streams
 }
 
 // open wires the gateway. With a lock it may run the home's runs; without one
 // it only reads and asks.
-func open(ctx context.Context, s settings, lock io.Closer, log *slog.Logger, hook func(string)) (*app, error) {
-	a := &app{home: s.home, settings: s, log: log, lock: lock, began: time.Now()}
+func open(ctx context.Context, s settings, lock *homeLock, log *slog.Logger, hook func(string)) (*app, error) {
+	a := &app{home: s.home, settings: s, log: log, lock: lock, began: time.Now(), broken: make(chan error, 2)}
 	if err := a.wire(ctx, hook); err != nil {
 		return nil, errors.Join(err, a.close())
 	}
@@ -60,11 +64,11 @@ func open(ctx context.Context, s settings, lock io.Closer, log *slog.Logger, hoo
 
 func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 	s := a.settings
-	if a.token, err = a.home.token(s.token...); err != nil {
+	if a.token, err = a.pickToken(); err != nil {
 		return err
 	}
-	for _, agent := range s.rules.Agents {
-		if _, err := workspace.Prepare(agent.Workspace); err != nil {
+	for _, id := range s.agentIDs() {
+		if err := prepareWorkspace(s.rules.Agents[id]); err != nil {
 			return err
 		}
 	}
@@ -106,37 +110,77 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 	return nil
 }
 
+// pickToken is the token that clients must bring. A process without the lock
+// must not make one: a gateway may be running with it.
+func (a *app) pickToken() (string, error) {
+	switch {
+	case a.settings.token != "":
+		return a.settings.token, nil
+	case a.lock != nil:
+		return a.home.makeToken()
+	}
+	return newToken(), nil
+}
+
+func prepareWorkspace(a definition.Agent) error {
+	if info, err := os.Stat(a.Workspace); err == nil && !info.IsDir() {
+		return usagef("workspace of agent %s: %s is a file; choose a folder with --workspace, or workspace in the configuration", a.ID, a.Workspace)
+	}
+	if _, err := workspace.Prepare(a.Workspace); err != nil {
+		return fmt.Errorf("agent %s: %w", a.ID, err)
+	}
+	return nil
+}
+
 // start dispatches runs until close.
 func (a *app) start(ctx context.Context) {
 	ctx, a.stop = context.WithCancelCause(context.WithoutCancel(ctx))
-	a.dispatch = true
+	a.dispatch.Store(true)
 	a.done.Go(func() {
 		if err := a.engine.Run(ctx); err != nil {
 			a.log.Error("the engine stopped", "err", err)
+			a.broken <- fmt.Errorf("the engine stopped: %w", err)
 		}
 	})
 }
 
-// listen serves HTTP on addr and tells the home's other commands where.
-func (a *app) listen(addr string) (url string, err error) {
+// bind takes an address before anything is done that a refusal would undo.
+func bind(addr string) (net.Listener, error) {
+	if err := checkAddr(addr); err != nil {
+		return nil, usage(err)
+	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		return "", fmt.Errorf("can't listen on %s: %w; choose another with --addr HOST:PORT", addr, listenReason(err))
+		return nil, fmt.Errorf("can't listen on %s: %w; choose another with --addr HOST:PORT", addr, listenReason(err))
 	}
+	return l, nil
+}
+
+func checkAddr(addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if n, perr := strconv.Atoi(port); err != nil || perr != nil || n < 0 || n > 65535 {
+		return fmt.Errorf("address %q: want HOST:PORT, such as %s (port 0 chooses one)", addr, defaultAddr)
+	}
+	return nil
+}
+
+// serve serves HTTP on l, which it owns, and tells the home's other commands
+// where. Streams end when close begins, so that they don't hold it up.
+func (a *app) serve(ctx context.Context, l net.Listener) (url string, err error) {
 	url = "http://" + l.Addr().String()
+	ctx, a.hangUp = context.WithCancelCause(context.WithoutCancel(ctx))
 	a.server = &http.Server{
 		Handler: a.handler, ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
+		ErrorLog:    slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
+		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	a.done.Go(func() {
 		if err := a.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			a.log.Error("the HTTP server stopped", "err", err)
+			a.broken <- fmt.Errorf("the HTTP server stopped: %w", err)
 		}
 	})
-	if err := a.home.announceListener(listener{URL: url, PID: os.Getpid()}); err != nil {
-		return "", fmt.Errorf("state folder %s: %w", a.home, err)
-	}
-	return url, nil
+	return url, a.home.announceListener(listener{URL: url, PID: os.Getpid()})
 }
 
 func listenReason(err error) error {
@@ -152,31 +196,33 @@ func listenReason(err error) error {
 func (a *app) close() error {
 	var errs []error
 	if a.server != nil {
+		errs = append(errs, a.home.withdrawListener())
+		a.hangUp(errClosing)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		if err := a.server.Shutdown(ctx); err != nil {
 			errs = append(errs, a.server.Close())
 		}
 		cancel()
-		errs = append(errs, a.home.withdrawListener())
 	}
 	if a.stop != nil {
-		a.stop(errors.New("closing"))
+		a.stop(errClosing)
 	}
 	a.done.Wait()
 	if a.store != nil {
 		errs = append(errs, a.store.Close())
 	}
-	if a.lock != nil {
-		errs = append(errs, a.lock.Close())
-	}
+	errs = append(errs, a.lock.Close())
 	return errors.Join(errs...)
 }
+
+// errClosing is why what was under way stops.
+var errClosing = errors.New("goclaw is stopping")
 
 // client speaks with this gateway in memory, by the same API as from outside.
 func (a *app) client() *client.Client { return client.InProcess(a.handler, a.token) }
 
 func (a *app) ready() error {
-	if !a.dispatch {
+	if !a.dispatch.Load() {
 		return errors.New("not dispatching")
 	}
 	return nil
@@ -201,6 +247,6 @@ func (a *app) status(ctx context.Context) (goclaw.Status, error) {
 		Version: version, Home: string(a.home), Workspace: main.Workspace, Model: main.Model,
 		Demo: a.settings.demo(), Providers: a.settings.models.names(), Sandbox: why,
 		StartedAt: goclaw.At(a.began), Active: active, Queued: queued, Resumed: a.engine.Resumed(),
-		Engine: a.dispatch, Warnings: a.settings.notes,
+		Engine: a.dispatch.Load(), Warnings: a.settings.notes,
 	}, nil
 }

@@ -18,10 +18,10 @@ import (
 func (c *cli) chatCommand() *cobra.Command {
 	var agent, session string
 	cmd := &cobra.Command{
-		Use: "chat", Short: "Talk with your agent in the terminal", Args: cobra.NoArgs,
+		Use: "chat", Short: "Talk with your agent in the terminal", Args: no,
 		Long: "Talks with your agent in the terminal. Starts a gateway in this process when none runs.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			key, err := sessionFlag(agent, session)
+			key, err := sessionOf(cmd, agent, session)
 			if err != nil {
 				return err
 			}
@@ -31,8 +31,8 @@ func (c *cli) chatCommand() *cobra.Command {
 			return c.chat(cmd.Context(), key)
 		},
 	}
-	cmd.Flags().StringVar(&agent, "agent", "main", "the agent `ID` to talk to")
-	cmd.Flags().StringVar(&session, "session", "", "the session `KEY` (default the agent's main session)")
+	cmd.Flags().StringVar(&agent, "agent", "main", "ID of the agent to talk to")
+	cmd.Flags().StringVar(&session, "session", "", "KEY of the session (default: the agent's main session)")
 	return cmd
 }
 
@@ -59,8 +59,7 @@ func (c *cli) chat(ctx context.Context, key goclaw.SessionKey) error {
 		return err
 	}
 	if paused > 0 {
-		fmt.Fprintf(c.Stderr, "%s paused and will be resumed by the next start of goclaw (goclaw gateway lets them work on)\n",
-			plural(paused, "worker is", "workers are"))
+		c.tellPaused(paused, " (goclaw gateway lets them work on)")
 	}
 	return nil
 }
@@ -68,7 +67,11 @@ func (c *cli) chat(ctx context.Context, key goclaw.SessionKey) error {
 func (c *cli) showChat(ctx context.Context, l link, key goclaw.SessionKey) error {
 	var notices []string
 	if l.app != nil {
-		if _, err := l.app.listen("127.0.0.1:0"); err != nil {
+		door, err := bind("127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		if _, err := l.app.serve(ctx, door); err != nil {
 			return err
 		}
 		notices = l.app.settings.notes
@@ -100,7 +103,7 @@ func (c *cli) underWay(ctx context.Context, l link, key goclaw.SessionKey) int {
 
 // chatLog is where the gateway inside a chat logs: the screen is the chat's.
 func (c *cli) chatLog() (io.WriteCloser, error) {
-	s, err := c.settle()
+	s, _, err := c.locate()
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,8 @@ func (c *cli) root() *cobra.Command {
 		Use:   "goclaw",
 		Short: "A personal-agent gateway with a durable subagent runtime",
 		Long: "GoClaw is a personal agent that works on your own machine: you talk with it,\n" +
-			"it spawns workers that run in isolation, and nothing is lost when a process dies.",
+			"it spawns workers that run in isolation, and nothing is lost when a process dies.\n\n" +
+			"Exit codes: 0 done, 1 failed, 2 bad usage or configuration, 3 the run did not complete.",
 		Example:       "goclaw chat\ngoclaw run --wait \"research tides and glaciers with two workers\"\ngoclaw gateway",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -52,10 +53,15 @@ func (c *cli) root() *cobra.Command {
 			c.began = true
 		},
 	}
+	group(root)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w; %s", err, seeHelp(cmd))
+	})
+	root.SetHelpCommand(helpCommand())
 	f := root.PersistentFlags()
-	f.StringVar(&c.config, "config", "", "configuration `FILE` (default GOCLAW_HOME/goclaw.json)")
-	f.StringVar(&c.workspace, "workspace", "", "the main agent's working directory `DIR`")
-	f.StringVar(&c.model, "model", "", "`PROVIDER/MODEL` to use instead of the configured one")
+	f.StringVar(&c.config, "config", "", "configuration FILE (default goclaw.json in GOCLAW_HOME)")
+	f.StringVar(&c.workspace, "workspace", "", "working DIR of the main agent (default: the configured one)")
+	f.StringVar(&c.model, "model", "", "model to use, PROVIDER/MODEL or an alias (default GOCLAW_MODEL, else the configured one)")
 	f.BoolVar(&c.json, "json", false, "print JSON for scripts")
 	f.BoolVarP(&c.verbose, "verbose", "v", false, "log what happens to standard error")
 	root.AddCommand(
@@ -63,6 +69,62 @@ func (c *cli) root() *cobra.Command {
 		c.sessionsCommand(), c.contextCommand(), c.doctorCommand(), c.benchCommand(), c.versionCommand(),
 	)
 	return root
+}
+
+// group makes cmd a command that does nothing but hold others: by itself it
+// shows its help.
+func group(cmd *cobra.Command) {
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		hint := seeHelp(cmd)
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			hint = "did you mean " + strings.Join(near, " or ") + "?"
+		}
+		return usagef("unknown command %q; %s", nameOf(cmd, args[0]), hint)
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+}
+
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Show what a command does and takes",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usagef("unknown command %q; %s", strings.Join(args, " "), seeHelp(cmd.Root()))
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
+}
+
+// nameOf is how a person calls a command, without the program's name.
+func nameOf(cmd *cobra.Command, more ...string) string {
+	return strings.Join(append(strings.Fields(cmd.CommandPath())[1:], more...), " ")
+}
+
+func seeHelp(cmd *cobra.Command) string { return "see " + cmd.CommandPath() + " --help" }
+
+// no refuses arguments.
+func no(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usagef("%s takes no argument, but got %q; %s", nameOf(cmd), args[0], seeHelp(cmd))
+}
+
+// one wants exactly one argument; where says where to find such.
+func one(name, where string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 && args[0] != "" {
+			return nil
+		}
+		return usagef("%s needs one %s; %s", nameOf(cmd), name, where)
+	}
 }
 
 // logger writes to w what a person at a terminal wants to know, and everything
@@ -88,7 +150,7 @@ func (c *cli) print(v any, text func() string) error {
 
 func (c *cli) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		Use: "version", Short: "Print the version", Args: no,
 		RunE: func(*cobra.Command, []string) error {
 			return c.print(map[string]string{"version": version}, func() string { return "goclaw " + version })
 		},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"goclaw/internal/edge/client"
+	"goclaw/internal/edge/config"
 )
 
 // need says what a command wants of the gateway it connects to.
@@ -17,7 +18,14 @@ const (
 	toRead   need = iota // questions only: nothing is resumed
 	toSettle             // as toRead, and cancelled runs are ended
 	toRun                // runs shall be executed, here if no gateway is there
-	toServe              // this process shall be the gateway
+	toServe              // this process shall be the gateway; it starts it itself
+)
+
+const (
+	lookAgain    = 50 * time.Millisecond
+	tellWaiting  = 300 * time.Millisecond // a command that only reads is done by then
+	unreachable  = 3 * time.Second        // a gateway that stops or starts is done by then
+	healthAnswer = 5 * time.Second
 )
 
 // link is a way to the home's gateway: a running one, or one in this process.
@@ -35,60 +43,106 @@ func (l link) close() error {
 }
 
 // connect finds the running gateway of the home, or opens one in this process.
-// All commands then use the same API.
+// All commands then use the same API. It waits while a process that can't be
+// talked to holds the home.
 func (c *cli) connect(ctx context.Context, want need, log *slog.Logger) (link, error) {
-	s, err := c.settle()
+	s, cfg, err := c.locate()
 	if err != nil {
 		return link{}, err
 	}
 	if err := s.home.prepare(); err != nil {
 		return link{}, err
 	}
-	for waited := false; ; {
-		lock, err := s.home.lock()
+	told := false
+	for began := time.Now(); ; {
+		l, err := c.tryConnect(ctx, s, cfg, want, log)
 		switch {
-		case err == nil && want == toRead:
-			a, err := open(ctx, s, nil, log, c.Hook)
-			return embedded(a, errors.Join(err, lock.Close()))
-		case err == nil:
-			a, err := open(ctx, s, lock, log, c.Hook)
-			if err == nil && want != toSettle {
-				a.start(ctx)
-			}
-			return embedded(a, err)
+		case errors.Is(err, client.ErrNoGateway) && time.Since(began) < unreachable:
 		case !errors.Is(err, errHeld):
-			return link{}, err
-		}
-		l, listening := s.home.findListener()
-		switch {
-		case want == toServe && listening:
-			return link{}, fmt.Errorf("a gateway of this home runs already: %s (process %d); stop it, or set another GOCLAW_HOME", l.URL, l.PID)
-		case listening:
-			token, err := s.home.token(s.token...)
-			if err != nil {
-				return link{}, err
-			}
-			remote := client.New(l.URL, token, nil)
-			return link{Client: remote}, remote.Health(ctx)
-		case want == toRead, want == toSettle:
-			a, err := open(ctx, s, nil, log, c.Hook)
-			return embedded(a, err)
-		}
-		if !waited {
-			waited = true
+			return l, err
+		case !told && time.Since(began) > tellWaiting:
+			told = true
 			fmt.Fprintf(c.Stderr, "goclaw: another goclaw process uses %s; waiting for it to finish\n", s.home)
 		}
 		select {
 		case <-ctx.Done():
 			return link{}, context.Cause(ctx)
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(lookAgain):
 		}
 	}
 }
 
-func embedded(a *app, err error) (link, error) {
+// tryConnect returns errHeld if the home's lock is held by a process that does
+// not listen, and client.ErrNoGateway if it does no longer, or not yet.
+func (c *cli) tryConnect(ctx context.Context, s settings, cfg config.Config, want need, log *slog.Logger) (link, error) {
+	lock, err := s.home.lock()
+	if err == nil {
+		return c.embed(ctx, s, cfg, want, lock, log)
+	}
+	if !errors.Is(err, errHeld) {
+		return link{}, err
+	}
+	l, listening := s.home.findListener()
+	switch {
+	case listening && want == toServe:
+		return link{}, fmt.Errorf("a gateway of this home runs already: %s (process %d); stop it, or set another GOCLAW_HOME", l.URL, l.PID)
+	case listening:
+		return c.attach(ctx, s, l)
+	case want == toRead, want == toSettle:
+		return c.embed(ctx, s, cfg, want, nil, log)
+	}
+	return link{}, err
+}
+
+// attach talks to the gateway that listens at l.
+func (c *cli) attach(ctx context.Context, s settings, l listener) (link, error) {
+	if c.workspace != "" {
+		return link{}, usagef("--workspace has no effect: the gateway at %s (process %d) runs already with its own; stop it first", l.URL, l.PID)
+	}
+	token := s.token
+	if token == "" {
+		var err error
+		if token, err = s.home.readToken(); err != nil {
+			return link{}, err
+		}
+	}
+	if token == "" {
+		return link{}, fmt.Errorf("token %s is missing or empty, but the gateway at %s wants it; restart that gateway, or set GOCLAW_TOKEN", s.home.path("token"), l.URL)
+	}
+	remote := client.New(l.URL, token, nil)
+	bounded, cancel := context.WithTimeoutCause(ctx, healthAnswer, fmt.Errorf("no answer within %s", healthAnswer))
+	defer cancel()
+	if err := remote.Health(bounded); err != nil {
+		return link{}, fmt.Errorf("gateway at %s (process %d): %w", l.URL, l.PID, err)
+	}
+	return link{Client: remote}, nil
+}
+
+// embed opens the gateway in this process. It owns lock, which may be nil.
+func (c *cli) embed(ctx context.Context, s settings, cfg config.Config, want need, lock *homeLock, log *slog.Logger) (link, error) {
+	if lock != nil {
+		// What a gateway left that was killed must not send anyone to it.
+		if err := s.home.withdrawListener(); err != nil {
+			return link{}, errors.Join(err, lock.Close())
+		}
+	}
+	if err := c.settle(&s, cfg); err != nil {
+		return link{}, errors.Join(err, lock.Close())
+	}
+	held := lock
+	if want == toRead {
+		held = nil
+	}
+	a, err := open(ctx, s, held, log, c.Hook)
+	if want == toRead {
+		// The lock has kept two processes from making the database at once.
+		err = errors.Join(err, lock.Close())
+	}
 	if err != nil {
 		return link{}, err
+	}
+	if want == toRun {
+		a.start(ctx)
 	}
 	return link{Client: a.client(), app: a}, nil
 }

@@ -22,9 +22,12 @@ func (c *cli) contextCommand() *cobra.Command {
 	var agent, session, run string
 	var text bool
 	cmd := &cobra.Command{
-		Use: "context", Short: "Show what an agent is shown, section by section", Args: cobra.NoArgs,
+		Use: "context", Short: "Show what an agent is shown, section by section", Args: no,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			key, err := sessionFlag(agent, session)
+			if run != "" && (session != "" || cmd.Flags().Changed("agent")) {
+				return usagef("a run has its own session; give --run alone")
+			}
+			key, err := sessionOf(cmd, agent, session)
 			if err != nil {
 				return err
 			}
@@ -35,7 +38,7 @@ func (c *cli) contextCommand() *cobra.Command {
 				}
 				p, err := l.Context(ctx, q)
 				if err != nil {
-					return c.badRequest(err)
+					return named(err, run)
 				}
 				return c.print(report(p), func() string {
 					if text {
@@ -46,9 +49,9 @@ func (c *cli) contextCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&agent, "agent", "main", "of this agent's main session")
-	cmd.Flags().StringVar(&session, "session", "", "of this session `KEY`")
-	cmd.Flags().StringVar(&run, "run", "", "as this run `ID` was shown it")
+	cmd.Flags().StringVar(&agent, "agent", "main", "ID of the agent whose main session it is about")
+	cmd.Flags().StringVar(&session, "session", "", "KEY of the session")
+	cmd.Flags().StringVar(&run, "run", "", "ID of a run: what it was shown")
 	cmd.Flags().BoolVar(&text, "text", false, "print the sections' texts")
 	return cmd
 }

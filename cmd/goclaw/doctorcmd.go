@@ -22,7 +22,7 @@ type finding struct {
 
 func (c *cli) doctorCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor", Short: "Check that this installation can work, and say what to mend", Args: cobra.NoArgs,
+		Use: "doctor", Short: "Check that this installation can work, and say what to mend", Args: no,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found := c.examine(cmd.Context())
 			if err := c.print(found, func() string { return findingText(found) }); err != nil {
@@ -47,11 +47,13 @@ func (c *cli) examine(ctx context.Context) []finding {
 		found = append(found, finding{what, err == nil, detail})
 		return err == nil
 	}
-	s, err := c.settle()
-	if !add("configuration", err, "read") {
+	s, cfg, err := c.locate()
+	if err == nil {
+		err = c.settle(&s, cfg)
+	}
+	if !add("configuration", err, s.source) {
 		return found
 	}
-	found[0].Detail = s.source
 	if !add("state folder", s.home.prepare(), string(s.home)) {
 		return found
 	}
@@ -118,7 +120,8 @@ func findingText(found []finding) string {
 		if !f.OK {
 			mark = "FAIL"
 		}
-		fmt.Fprintf(&b, "%s %-18s %s\n", mark, f.What, f.Detail)
+		detail := strings.ReplaceAll(f.Detail, "\n", "\n"+strings.Repeat(" ", 24))
+		fmt.Fprintf(&b, "%s %-18s %s\n", mark, f.What, detail)
 	}
 	return b.String()
 }

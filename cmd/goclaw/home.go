@@ -21,7 +21,7 @@ func (h home) path(name string) string { return filepath.Join(string(h), name) }
 // prepare creates the folder, readable by its owner only.
 func (h home) prepare() error {
 	if err := os.MkdirAll(string(h), 0o700); err != nil {
-		return fmt.Errorf("state folder %s can't be created: %w; set GOCLAW_HOME to a folder you may write", h, errors.Unwrap(err))
+		return fmt.Errorf("state folder %s can't be created: %w; set GOCLAW_HOME to a folder you may write", h, reason(err))
 	}
 	probe, err := os.CreateTemp(string(h), ".write-*")
 	if err != nil {
@@ -45,47 +45,84 @@ func reason(err error) error {
 // errHeld says that a live process owns the home.
 var errHeld = errors.New("held by another goclaw process")
 
-// lock proves that no other process runs this home's runs. It holds until the
-// process ends, however it ends.
-func (h home) lock() (*os.File, error) {
+// homeLock proves that no other process runs this home's runs. It holds until
+// the process ends, however it ends. A nil one proves nothing.
+type homeLock struct{ file *os.File }
+
+// Close gives the lock back.
+func (l *homeLock) Close() error {
+	if l == nil {
+		return nil
+	}
+	return l.file.Close()
+}
+
+// lock takes the home's lock, or returns errHeld.
+func (h home) lock() (*homeLock, error) {
 	f, err := os.OpenFile(h.path("lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("lock of %s: %w", h, reason(err))
+		return nil, fmt.Errorf("lock %s: %w", h.path("lock"), reason(err))
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, errHeld
 		}
-		return nil, fmt.Errorf("lock of %s: %w", h, err)
+		return nil, fmt.Errorf("lock %s: %w", h.path("lock"), err)
 	}
-	return f, nil
+	return &homeLock{f}, nil
 }
 
-// token returns the gateway's token: GOCLAW_TOKEN, else the config's, else the
-// file's, which is made at first use.
-func (h home) token(given ...string) (string, error) {
-	for _, t := range given {
-		if t != "" {
-			return t, nil
-		}
+// readToken returns the gateway's token, "" if its file is missing or empty.
+func (h home) readToken() (string, error) {
+	b, err := os.ReadFile(h.path("token"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
 	}
-	file := h.path("token")
-	b, err := os.ReadFile(file)
-	if err == nil {
-		if t := strings.TrimSpace(string(b)); t != "" {
-			return t, nil
-		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("token %s: %w", file, reason(err))
+	if err != nil {
+		return "", fmt.Errorf("token %s can't be read: %w; make it a file that you may read, or set GOCLAW_TOKEN", h.path("token"), reason(err))
 	}
-	raw := make([]byte, 32)
-	rand.Read(raw)
-	t := hex.EncodeToString(raw)
-	if err := os.WriteFile(file, []byte(t+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("token %s: %w", file, reason(err))
+	t := strings.TrimSpace(string(b))
+	if err := checkToken(t); err != nil {
+		return "", fmt.Errorf("token %s %w", h.path("token"), err)
 	}
 	return t, nil
+}
+
+// makeToken returns the file's token, which it makes at first use. Only the
+// holder of the lock may call it: a running gateway keeps its token.
+func (h home) makeToken() (string, error) {
+	if t, err := h.readToken(); err != nil || t != "" {
+		return t, err
+	}
+	t := newToken()
+	if err := h.replace("token", []byte(t+"\n")); err != nil {
+		return "", fmt.Errorf("token %s: %w", h.path("token"), reason(err))
+	}
+	return t, nil
+}
+
+func newToken() string {
+	raw := make([]byte, 32)
+	rand.Read(raw)
+	return hex.EncodeToString(raw)
+}
+
+// checkToken refuses what can't stand in an HTTP header.
+func checkToken(t string) error {
+	if strings.ContainsFunc(t, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return errors.New("holds spaces or characters that are no ASCII; use letters and digits")
+	}
+	return nil
+}
+
+// replace writes a file of the home in one step, for its owner only.
+func (h home) replace(name string, content []byte) error {
+	tmp := h.path(name + ".new")
+	if err := os.WriteFile(tmp, content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(tmp, h.path(name))
 }
 
 // listener tells other commands where the gateway that holds the lock listens.
@@ -99,14 +136,19 @@ func (h home) announceListener(l listener) error {
 	if err != nil {
 		return err
 	}
-	tmp := h.path("gateway.json.new")
-	if err := os.WriteFile(tmp, b, 0o600); err != nil {
-		return err
+	if err := h.replace("gateway.json", b); err != nil {
+		return fmt.Errorf("state folder %s: %w", h, reason(err))
 	}
-	return os.Rename(tmp, h.path("gateway.json"))
+	return nil
 }
 
-func (h home) withdrawListener() error { return os.Remove(h.path("gateway.json")) }
+// withdrawListener is no error when nothing was announced.
+func (h home) withdrawListener() error {
+	if err := os.Remove(h.path("gateway.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("state folder %s: %w", h, err)
+	}
+	return nil
+}
 
 // findListener reads what the lock's holder announced; ok is false if it does
 // not listen.

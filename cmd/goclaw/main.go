@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
+	"sync"
 	"syscall"
 
 	"goclaw/internal/edge/tool/exec/sandbox"
@@ -41,8 +43,8 @@ type world struct {
 }
 
 func run(w world) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	ctx, release := untilSignal(context.Background())
+	defer release()
 	c := &cli{world: w}
 	err := c.execute(ctx)
 	if err == nil {
@@ -50,15 +52,53 @@ func run(w world) int {
 	}
 	var coded exitError
 	if !errors.As(err, &coded) {
+		if cause := context.Cause(ctx); cause != nil && (errors.Is(err, cause) || errors.Is(err, context.Canceled)) {
+			err = cause
+		}
 		coded = exitError{exitFailed, err}
 		if !c.began {
 			coded.code = exitUsage
 		}
 	}
 	if coded.error != nil {
-		fmt.Fprintf(w.Stderr, "goclaw: %v\n", coded.error)
+		fmt.Fprintf(w.Stderr, "goclaw: %s\n", strings.ReplaceAll(coded.Error(), "\n", "\ngoclaw: "))
 	}
 	return coded.code
+}
+
+// stopped is the cause of the context's end after a signal.
+type stopped struct{ os.Signal }
+
+// Error says what happened in the words of a person at a terminal.
+func (s stopped) Error() string {
+	if s.Signal == os.Interrupt {
+		return "interrupted"
+	}
+	return s.String()
+}
+
+// untilSignal ends the context at the first signal to stop. The second one
+// ends the process at once, which loses nothing that is recorded.
+func untilSignal(parent context.Context) (ctx context.Context, release func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	released := make(chan struct{})
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		select {
+		case s := <-signals:
+			signal.Stop(signals)
+			cancel(stopped{s})
+		case <-released:
+		}
+	})
+	return ctx, func() {
+		signal.Stop(signals)
+		close(released)
+		waiting.Wait()
+		cancel(nil)
+	}
 }
 
 // exitError is an error with its exit code. A nil error was already reported.
@@ -71,3 +111,5 @@ func (e exitError) Unwrap() error { return e.error }
 
 // usage marks an error of the command line or the configuration.
 func usage(err error) error { return exitError{exitUsage, err} }
+
+func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }

@@ -10,11 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rogpeppe/go-internal/testscript"
+
 	"goclaw/internal/edge/tool/exec/sandbox"
 )
 
-// The test binary is goclaw itself when this variable is set, so that tests
-// run the real program in processes of its own and can kill them.
+// The test binary is goclaw itself when this variable is set, and when it is
+// called by that name, as scripts do. So tests run the real program in
+// processes of its own and can kill them.
 const asProgram = "GOCLAW_TEST_AS_PROGRAM"
 
 // failpoint names, in that program, the point at which it kills itself:
@@ -24,12 +27,16 @@ const failpoint = "GOCLAW_TEST_FAILPOINT"
 func TestMain(m *testing.M) {
 	sandbox.MaybeChild()
 	if os.Getenv(asProgram) != "" {
-		os.Exit(run(world{
-			Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
-			Hook: killAt(os.Getenv(failpoint)),
-		}))
+		beProgram()
 	}
-	os.Exit(m.Run())
+	testscript.Main(m, map[string]func(){"goclaw": beProgram})
+}
+
+func beProgram() {
+	os.Exit(run(world{
+		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
+		Hook: killAt(os.Getenv(failpoint)),
+	}))
 }
 
 // killAt ends the process as a power cut would, at the named point.

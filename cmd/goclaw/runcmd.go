@@ -1,13 +1,18 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"strings"
+	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -15,58 +20,83 @@ import (
 	"goclaw"
 )
 
+// maxMessage bounds a message, in bytes: the API takes no more.
+const maxMessage = 3 << 20
+
 func (c *cli) runCommand() *cobra.Command {
 	var agent, session string
 	var wait bool
 	cmd := &cobra.Command{
-		Use:   "run [flags] MESSAGE",
+		Use:   "run MESSAGE",
 		Short: "Send one message, print the answer",
 		Long: "Sends one message to a session and prints the answer. MESSAGE - reads standard input.\n" +
-			"With --wait it stays until every worker that was started is announced and answered.",
+			"With --wait it stays until every worker that was started is announced and answered;\n" +
+			"without it, workers are paused when it ends and resumed by the next start, unless a\n" +
+			"gateway runs. Ctrl-C cancels the message and its workers.",
+		Example: "goclaw run \"what is in this folder?\"\ngit diff | goclaw run --session agent:main:api:user:reviews -",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return errors.New("run needs a MESSAGE (or - for standard input)")
+				return usagef("run needs a MESSAGE, or - for standard input; see goclaw run --help")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			key, err := sessionFlag(agent, session)
+			key, err := sessionOf(cmd, agent, session)
 			if err != nil {
 				return err
 			}
-			text := strings.Join(args, " ")
-			if text == "-" {
-				b, err := io.ReadAll(c.Stdin)
-				if err != nil {
-					return fmt.Errorf("standard input: %w", err)
-				}
-				text = string(b)
-			}
-			if strings.TrimSpace(text) == "" {
-				return usage(errors.New("the message is empty"))
+			text, err := c.message(args)
+			if err != nil {
+				return err
 			}
 			return c.runMessage(cmd.Context(), key, text, wait)
 		},
 	}
-	cmd.Flags().StringVar(&agent, "agent", "main", "the agent `ID` to talk to")
-	cmd.Flags().StringVar(&session, "session", "", "the session `KEY` (default the agent's main session)")
+	cmd.Flags().StringVar(&agent, "agent", "main", "ID of the agent to talk to")
+	cmd.Flags().StringVar(&session, "session", "", "KEY of the session (default: the agent's main session)")
 	cmd.Flags().BoolVar(&wait, "wait", false, "stay until every worker is announced and answered")
 	return cmd
 }
 
-// sessionFlag is the session that --agent and --session name.
-func sessionFlag(agent, session string) (goclaw.SessionKey, error) {
-	if session != "" {
-		key, err := goclaw.ParseSessionKey(session)
-		if err != nil {
-			return key, usage(fmt.Errorf("--session: %w", err))
+// sessionOf is the session that --agent and --session name.
+func sessionOf(cmd *cobra.Command, agent, session string) (goclaw.SessionKey, error) {
+	if session == "" && !cmd.Flags().Changed("session") {
+		if err := goclaw.CheckAgentID(agent); err != nil {
+			return goclaw.SessionKey{}, usagef("--agent: %w", err)
 		}
-		return key, nil
+		return goclaw.MainKey(agent), nil
 	}
-	if err := goclaw.CheckAgentID(agent); err != nil {
-		return goclaw.SessionKey{}, usage(fmt.Errorf("--agent: %w", err))
+	key, err := goclaw.ParseSessionKey(session)
+	switch {
+	case session == "":
+		return key, usagef("--session is empty; goclaw sessions lists the keys")
+	case err != nil:
+		return key, usagef("--session: %w", err)
+	case cmd.Flags().Changed("agent") && key.Agent != agent:
+		return key, usagef("--agent %s and --session %s name different agents; give one of them", agent, session)
 	}
-	return goclaw.MainKey(agent), nil
+	return key, nil
+}
+
+// message is what the arguments say, or standard input for "-".
+func (c *cli) message(args []string) (string, error) {
+	text := strings.Join(args, " ")
+	if text == "-" {
+		b, err := io.ReadAll(io.LimitReader(c.Stdin, maxMessage+1))
+		if err != nil {
+			return "", fmt.Errorf("standard input: %w", err)
+		}
+		text = string(bytes.TrimPrefix(b, []byte("\uFEFF")))
+	}
+	switch {
+	case len(text) > maxMessage:
+		return "", usagef("the message is longer than %d MiB; put it into a file of the workspace and name that", maxMessage>>20)
+	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
+		return "", usagef("the message is no text (UTF-8); put binary data into a file of the workspace and name that")
+	case strings.TrimSpace(text) == "":
+		return "", usagef("the message is empty; write what the agent shall do")
+	}
+	return text, nil
 }
 
 func (c *cli) runMessage(ctx context.Context, key goclaw.SessionKey, text string, wait bool) (err error) {
@@ -74,32 +104,12 @@ func (c *cli) runMessage(ctx context.Context, key goclaw.SessionKey, text string
 	if err != nil {
 		return err
 	}
-	closed := false
-	defer func() {
-		if !closed {
-			err = errors.Join(err, l.close())
-		}
-	}()
-	c.tellNotes(l)
-	receipt, err := l.Receive(ctx, goclaw.Inbound{Session: key, Text: text, Key: uuid.NewString(), Model: c.model})
-	if err != nil {
-		return c.badRequest(err)
-	}
-	if receipt.Run == nil {
-		return c.print(goclaw.Outcome{Session: key, Reply: receipt.Reply, Replies: []string{receipt.Reply}, Runs: []goclaw.RunInfo{}, Status: goclaw.StateCompleted},
-			func() string { return receipt.Reply })
-	}
-	out, err := c.await(ctx, l, receipt.Run.ID, wait)
-	if err != nil {
-		return err
-	}
-	closed = true
-	if err := l.close(); err != nil {
+	out, err := c.converse(ctx, l, key, text, wait)
+	if err := errors.Join(err, l.close()); err != nil {
 		return err
 	}
 	if out.Unfinished > 0 && l.app != nil {
-		fmt.Fprintf(c.Stderr, "goclaw: %s paused and will be resumed by the next start of goclaw (--wait waits for them)\n",
-			plural(out.Unfinished, "worker is", "workers are"))
+		c.tellPaused(out.Unfinished, " (--wait waits for them)")
 	}
 	if c.json {
 		if err := c.print(out, nil); err != nil {
@@ -112,8 +122,35 @@ func (c *cli) runMessage(ctx context.Context, key goclaw.SessionKey, text string
 	return nil
 }
 
-// await prints replies as they come. An interrupt cancels what the message
-// started.
+// converse sends the message and waits for its outcome. Replies are printed as
+// they come, unless JSON is wanted.
+func (c *cli) converse(ctx context.Context, l link, key goclaw.SessionKey, text string, wait bool) (goclaw.Outcome, error) {
+	stop := c.tellRetries(ctx, l, key)
+	defer stop()
+	receipt, err := l.Receive(ctx, goclaw.Inbound{
+		Session: key, Text: text, Key: uuid.NewString(), Model: cmp.Or(c.model, c.Getenv("GOCLAW_MODEL")),
+	})
+	if err != nil {
+		return goclaw.Outcome{}, mendable(err)
+	}
+	if receipt.Run == nil {
+		out := goclaw.Outcome{
+			Session: key, Reply: receipt.Reply, Replies: []string{receipt.Reply},
+			Runs: []goclaw.RunInfo{}, Status: goclaw.StateCompleted,
+		}
+		c.printReplies(out, 0)
+		return out, nil
+	}
+	if l.app != nil {
+		c.tellNotes(l.app)
+	}
+	out, err := c.await(ctx, l, receipt.Run.ID, wait)
+	if err != nil && ctx.Err() != nil {
+		return out, c.interrupted(ctx, l, receipt.Run.ID)
+	}
+	return out, err
+}
+
 func (c *cli) await(ctx context.Context, l link, run string, wait bool) (goclaw.Outcome, error) {
 	out, err := l.Await(ctx, run, false)
 	printed := c.printReplies(out, 0)
@@ -121,18 +158,30 @@ func (c *cli) await(ctx context.Context, l link, run string, wait bool) (goclaw.
 		out, err = l.Await(ctx, run, true)
 		c.printReplies(out, printed)
 	}
-	if err == nil || ctx.Err() == nil {
-		return out, err
+	return out, err
+}
+
+// interrupted ends what the message started when a person interrupts. Another
+// signal is the machine's: then the work is kept.
+func (c *cli) interrupted(ctx context.Context, l link, run string) error {
+	cause := context.Cause(ctx)
+	var sig stopped
+	if errors.As(cause, &sig) && sig.Signal != os.Interrupt {
+		after := "it will be resumed by the next start of goclaw"
+		if l.app == nil {
+			after = "the gateway goes on with it"
+		}
+		return exitError{exitNotCompleted, fmt.Errorf("%w; the run is kept: %s", cause, after)}
 	}
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()
-	if _, cerr := l.Cancel(after, run, "interrupted by the user"); cerr != nil {
-		return out, fmt.Errorf("interrupted; the run could not be cancelled: %w", cerr)
+	if _, err := l.Cancel(after, run, "interrupted by the user"); err != nil {
+		return exitError{exitNotCompleted, fmt.Errorf("interrupted; the run could not be cancelled: %w", err)}
 	}
-	if _, cerr := l.Await(after, run, false); cerr != nil {
-		return out, fmt.Errorf("interrupted; the run is being cancelled: %w", cerr)
+	if _, err := l.Await(after, run, false); err != nil {
+		return exitError{exitNotCompleted, fmt.Errorf("interrupted; the run is being cancelled: %w", err)}
 	}
-	return out, exitError{exitNotCompleted, errors.New("interrupted; the run and its workers were cancelled")}
+	return exitError{exitNotCompleted, errors.New("interrupted; the run and its workers were cancelled")}
 }
 
 func (c *cli) printReplies(out goclaw.Outcome, from int) int {
@@ -145,22 +194,39 @@ func (c *cli) printReplies(out goclaw.Outcome, from int) int {
 	return len(out.Replies)
 }
 
-// tellNotes says what the person should know before anything runs.
-func (c *cli) tellNotes(l link) {
-	if l.app == nil {
-		return
+// tellRetries keeps a person at a terminal informed while the model's server
+// does not answer. stop ends it.
+func (c *cli) tellRetries(ctx context.Context, l link, key goclaw.SessionKey) (stop func()) {
+	if !isTerminal(c.Stderr) {
+		return func() {}
 	}
-	for _, n := range l.app.settings.notes {
+	ctx, cancel := context.WithCancel(ctx)
+	notices, err := l.Notices(ctx, key)
+	if err != nil {
+		cancel()
+		return func() {} // what is wrong shows with the message itself
+	}
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		for n := range notices {
+			if n.Kind == goclaw.NoticeRetry {
+				fmt.Fprintln(c.Stderr, "goclaw: "+n.Text)
+			}
+		}
+	})
+	return func() { cancel(); telling.Wait() }
+}
+
+// tellNotes says what the person should know before anything runs.
+func (c *cli) tellNotes(a *app) {
+	for _, n := range a.settings.notes {
 		fmt.Fprintln(c.Stderr, "goclaw: "+n)
 	}
 }
 
-// badRequest gives an error that the caller can mend the exit code of bad usage.
-func (c *cli) badRequest(err error) error {
-	if goclaw.IsBadRequest(err) {
-		return usage(err)
-	}
-	return err
+func (c *cli) tellPaused(workers int, hint string) {
+	fmt.Fprintf(c.Stderr, "goclaw: %s paused and will be resumed by the next start of goclaw%s\n",
+		plural(workers, "worker is", "workers are"), hint)
 }
 
 func plural(n int, one, many string) string {

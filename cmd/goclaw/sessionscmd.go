@@ -13,23 +13,21 @@ import (
 
 func (c *cli) sessionsCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "sessions", Short: "List the sessions", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.reading(cmd.Context(), func(ctx context.Context, l link) error {
-				all, err := l.Sessions(ctx)
-				if err != nil {
-					return err
-				}
-				return c.print(all, func() string { return sessionTable(all) })
-			})
-		},
+		Use: "sessions", Short: "Look at the sessions", Aliases: []string{"session"},
+		Long: "Lists the sessions; show prints one's transcript.",
 	}
+	group(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return c.listSessions(cmd.Context()) }
 	cmd.AddCommand(&cobra.Command{
-		Use: "show KEY", Short: "Print a session's transcript", Args: cobra.ExactArgs(1),
+		Use: "list", Short: "List the sessions, newest first", Args: no,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.listSessions(cmd.Context()) },
+	}, &cobra.Command{
+		Use: "show KEY", Short: "Print a session's transcript",
+		Args: one("KEY", "goclaw sessions lists them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			key, err := sessionFlag("", args[0])
+			key, err := goclaw.ParseSessionKey(args[0])
 			if err != nil {
-				return err
+				return usage(err)
 			}
 			return c.reading(cmd.Context(), func(ctx context.Context, l link) error {
 				logs, err := l.History(ctx, key)
@@ -38,13 +36,23 @@ func (c *cli) sessionsCommand() *cobra.Command {
 				}
 				msgs := turn.Transcript(logs)
 				if len(msgs) == 0 {
-					return fmt.Errorf("session %s: no transcript: %w", key, goclaw.ErrNotFound)
+					return fmt.Errorf("session %s has no transcript; goclaw sessions lists those there are", key)
 				}
 				return c.print(msgs, func() string { return transcriptText(msgs) })
 			})
 		},
 	})
 	return cmd
+}
+
+func (c *cli) listSessions(ctx context.Context) error {
+	return c.reading(ctx, func(ctx context.Context, l link) error {
+		all, err := l.Sessions(ctx)
+		if err != nil {
+			return err
+		}
+		return c.print(all, func() string { return sessionTable(all) })
+	})
 }
 
 func sessionTable(all []goclaw.Session) string {

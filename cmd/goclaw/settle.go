@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -32,7 +34,7 @@ type settings struct {
 	files    workspace.Options
 	exec     config.Exec
 	addr     string
-	token    []string // by precedence; empty ones don't count
+	token    string // of the environment or the configuration; "" leaves the home's
 
 	maxWorkers      int
 	maxCalls        int
@@ -49,34 +51,50 @@ var (
 	mainTools   = append([]string{"sessions_spawn", "subagents", "sessions_list", "sessions_history", "session_status"}, workerTools...)
 )
 
-// settle reads everything once. All its errors are the caller's to mend.
-func (c *cli) settle() (settings, error) {
+// locate reads the configuration and finds the home: all that is needed to
+// talk to a running gateway. All its errors are the caller's to mend.
+func (c *cli) locate() (settings, config.Config, error) {
 	dir, err := config.HomeDir(c.Getenv)
 	if err != nil {
-		return settings{}, usage(err)
+		return settings{}, config.Config{}, usage(err)
+	}
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return settings{}, config.Config{}, usagef("state folder %s is a file; set GOCLAW_HOME to a folder", dir)
 	}
 	s := settings{home: home(dir), maxCalls: maxModelCalls}
 	cfg, err := c.load(&s)
 	if err != nil {
-		return settings{}, usage(err)
+		return settings{}, config.Config{}, usage(err)
 	}
+	s.addr = cmp.Or(cfg.Gateway.Addr, defaultAddr)
+	given := c.Getenv("GOCLAW_TOKEN")
+	if err := checkToken(given); err != nil {
+		return settings{}, config.Config{}, usagef("GOCLAW_TOKEN %w", err)
+	}
+	s.token = cmp.Or(given, cfg.Gateway.Token.Reveal())
+	return s, cfg, nil
+}
+
+// settle decides all the rest, for a gateway in this process. All its errors
+// are the caller's to mend.
+func (c *cli) settle(s *settings, cfg config.Config) error {
 	if err := s.addModels(c, cfg); err != nil {
-		return settings{}, usage(err)
+		return usage(err)
 	}
-	known := config.Known{Tools: mainTools, Providers: s.models.names()}
-	if err := cfg.Check(known); err != nil {
-		return settings{}, usage(err)
+	if err := cfg.Check(s.known()); err != nil {
+		return usage(err)
 	}
 	if err := s.addRules(c, cfg); err != nil {
-		return settings{}, usage(err)
+		return usage(err)
 	}
 	s.files = workspace.Options{FileMaxChars: cfg.Context.FileMaxChars, TotalMaxChars: cfg.Context.TotalMaxChars}
-	s.exec, s.addr = cfg.Tools.Exec, cfg.Gateway.Addr
-	if s.addr == "" {
-		s.addr = defaultAddr
-	}
-	s.token = []string{c.Getenv("GOCLAW_TOKEN"), cfg.Gateway.Token.Reveal()}
-	return s, nil
+	s.exec = cfg.Tools.Exec
+	return nil
+}
+
+// known are the names that the configuration may use.
+func (s *settings) known() config.Known {
+	return config.Known{Tools: mainTools, Providers: s.models.names()}
 }
 
 func (c *cli) load(s *settings) (config.Config, error) {
@@ -121,17 +139,21 @@ func (s *settings) addModels(c *cli, cfg config.Config) error {
 	if s.override == "" {
 		s.override = fromEnv
 	}
-	for _, m := range []string{s.override, cfg.Agents.Defaults.Model} {
-		if m != "" {
-			standard = m
-			break
-		}
-	}
+	standard = cmp.Or(s.override, cfg.Agents.Defaults.Model, standard)
 	if standard == "" {
 		return errors.New("no model is chosen: name one with --model PROVIDER/MODEL, GOCLAW_MODEL or agents.defaults.model")
 	}
 	full, err := s.models.Resolve(standard)
-	if err != nil {
+	switch {
+	case err == nil:
+	case c.model != "":
+		return fmt.Errorf("--model: %w", err)
+	case fromEnv != "":
+		return fmt.Errorf("GOCLAW_MODEL: %w", err)
+	default:
+		if placed := cfg.Check(s.known()); placed != nil {
+			return placed // it knows the line
+		}
 		return err
 	}
 	s.models.standard = full
@@ -158,9 +180,9 @@ func provider(e config.Endpoint) (goclaw.Provider, error) {
 	hc := withHeaders(e.Headers)
 	switch e.Kind {
 	case "anthropic":
-		return anthropic.New(anthropic.Options{Name: e.Name, APIKey: e.APIKey.Reveal(), BaseURL: e.BaseURL, HTTPClient: hc}), nil
+		return anthropic.New(anthropic.Options{Name: e.Name, APIKey: e.APIKey.Reveal(), BaseURL: e.BaseURL, HTTPClient: hc, IdleTimeout: e.IdleTimeout}), nil
 	case "openai":
-		return openai.New(openai.Options{Name: e.Name, APIKey: e.APIKey.Reveal(), BaseURL: e.BaseURL, HTTPClient: hc}), nil
+		return openai.New(openai.Options{Name: e.Name, APIKey: e.APIKey.Reveal(), BaseURL: e.BaseURL, HTTPClient: hc, IdleTimeout: e.IdleTimeout}), nil
 	case "demo":
 		return demo.New(), nil
 	}
@@ -205,7 +227,7 @@ func (s *settings) addRules(c *cli, cfg config.Config) error {
 			return fmt.Errorf("workspace of agent %s: %w", a.ID, err)
 		}
 		model := a.Model
-		if model == "" || s.override != "" && a.ID == config.DefaultAgent {
+		if model == "" || s.override != "" {
 			model = s.models.standard
 		}
 		s.rules.Agents[a.ID] = definition.Agent{

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -14,8 +16,9 @@ import (
 func (c *cli) subagentCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "subagent", Short: "Look at workers and end them", Aliases: []string{"subagents"},
-		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Long: "Looks at workers and ends them. An ID is a run's id or an unambiguous beginning of it.",
 	}
+	group(cmd)
 	cmd.AddCommand(
 		c.listRuns("list", "List the workers under way", true),
 		c.listRuns("history", "List workers, newest first, ended ones too", false),
@@ -27,8 +30,11 @@ func (c *cli) subagentCommand() *cobra.Command {
 func (c *cli) listRuns(name, short string, active bool) *cobra.Command {
 	limit := 100
 	cmd := &cobra.Command{
-		Use: name, Short: short, Args: cobra.NoArgs,
+		Use: name, Short: short, Args: no,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 1 {
+				return usagef("--limit %d: want 1 or more", limit)
+			}
 			return c.reading(cmd.Context(), func(ctx context.Context, l link) error {
 				runs, err := l.Runs(ctx, goclaw.RunFilter{
 					Triggers: []goclaw.Trigger{goclaw.TriggerSpawn, goclaw.TriggerCron}, Active: active, Limit: limit,
@@ -44,18 +50,18 @@ func (c *cli) listRuns(name, short string, active bool) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", limit, "at most `N` of them")
+	cmd.Flags().IntVar(&limit, "limit", limit, "list at most N of them")
 	return cmd
 }
 
 func (c *cli) showRun() *cobra.Command {
 	return &cobra.Command{
-		Use: "show ID", Short: "Show one run", Args: cobra.ExactArgs(1),
+		Use: "show ID", Short: "Show one run", Args: oneRun(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.reading(cmd.Context(), func(ctx context.Context, l link) error {
 				log, err := l.RunLog(ctx, args[0])
 				if err != nil {
-					return err
+					return named(err, args[0])
 				}
 				return c.print(log.Run.Info(), func() string { return gateway.RunDetails(log.Run, time.Now()) })
 			})
@@ -65,12 +71,12 @@ func (c *cli) showRun() *cobra.Command {
 
 func (c *cli) logRun() *cobra.Command {
 	return &cobra.Command{
-		Use: "log ID", Short: "Show a run's steps", Args: cobra.ExactArgs(1),
+		Use: "log ID", Short: "Show a run's steps", Args: oneRun(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.reading(cmd.Context(), func(ctx context.Context, l link) error {
 				log, err := l.RunLog(ctx, args[0])
 				if err != nil {
-					return err
+					return named(err, args[0])
 				}
 				return c.print(log.Events, func() string { return gateway.EventTable(log.Events) })
 			})
@@ -80,21 +86,17 @@ func (c *cli) logRun() *cobra.Command {
 
 func (c *cli) cancelRun() *cobra.Command {
 	return &cobra.Command{
-		Use: "cancel ID", Short: "Cancel a run and all that it started", Args: cobra.ExactArgs(1),
+		Use: "cancel ID", Short: "Cancel a run and all that it started", Args: oneRun(),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			ctx := cmd.Context()
 			l, err := c.connect(ctx, toSettle, c.logger(c.Stderr, slog.LevelError))
 			if err != nil {
 				return err
 			}
-			defer func() {
-				if cerr := l.close(); err == nil {
-					err = cerr
-				}
-			}()
+			defer func() { err = errors.Join(err, l.close()) }()
 			runs, err := l.Cancel(ctx, args[0], "cancelled by the user")
 			if err != nil {
-				return err
+				return named(err, args[0])
 			}
 			if l.app != nil && l.app.lock != nil {
 				if err := l.app.engine.Settle(ctx); err != nil {
@@ -121,10 +123,24 @@ func (c *cli) reading(ctx context.Context, ask func(context.Context, link) error
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if cerr := l.close(); err == nil {
-			err = cerr
-		}
-	}()
-	return ask(ctx, l)
+	defer func() { err = errors.Join(err, l.close()) }()
+	return mendable(ask(ctx, l))
+}
+
+// named says which run was not found, and where to find others.
+func named(err error, id string) error {
+	if errors.Is(err, goclaw.ErrNotFound) && id != "" {
+		return fmt.Errorf("there is no run %q; goclaw subagent history lists the workers, and 4 characters of an id may stand for it", id)
+	}
+	return mendable(err)
+}
+
+func oneRun() cobra.PositionalArgs { return one("ID", "goclaw subagent history lists them") }
+
+// mendable gives an error that the caller can mend the exit code of bad usage.
+func mendable(err error) error {
+	if goclaw.IsBadRequest(err) {
+		return usage(err)
+	}
+	return err
 }

@@ -68,15 +68,16 @@ type Rules struct {
 }
 
 // Main resolves the profile of a session's own turns. model and thinking
-// override the agent's; "" does not.
+// override the agent's; "" does not. An unknown agent or model is a
+// goclaw.BadRequest.
 func (r Rules) Main(agentID, model, thinking string) (goclaw.Profile, error) {
 	a, ok := r.Agents[agentID]
 	if !ok {
-		return goclaw.Profile{}, fmt.Errorf("no agent %q is configured; there are: %s", agentID, strings.Join(r.agentIDs(), ", "))
+		return goclaw.Profile{}, goclaw.BadRequest(fmt.Sprintf("no agent %q is configured; there are: %s", agentID, strings.Join(r.agentIDs(), ", ")))
 	}
 	m, err := r.ResolveModel(first(model, a.Model))
 	if err != nil {
-		return goclaw.Profile{}, err
+		return goclaw.Profile{}, goclaw.BadRequest(err.Error())
 	}
 	return goclaw.Profile{
 		Agent: a.ID, Workspace: a.Workspace, Model: m, Thinking: first(thinking, a.Thinking, "off"),

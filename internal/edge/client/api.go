@@ -14,24 +14,11 @@ import (
 // stands between client and server to keep an idle connection open.
 const awaitSeconds = 60
 
-// runLog is goclaw.RunLog on the wire.
-type runLog struct {
-	Run    goclaw.Run     `json:"run"`
-	Events []goclaw.Event `json:"events"`
-}
-
 // Receive hands a message to its session. The run that it becomes does not
 // depend on ctx.
 func (c *Client) Receive(ctx context.Context, in goclaw.Inbound) (goclaw.Receipt, error) {
-	body := struct {
-		Session goclaw.SessionKey `json:"session"`
-		Text    string            `json:"text"`
-		Sender  string            `json:"sender,omitempty"`
-		Key     string            `json:"key,omitempty"`
-		Model   string            `json:"model,omitempty"`
-	}(in)
 	var receipt goclaw.Receipt
-	_, err := c.call(ctx, http.MethodPost, "/api/messages", nil, body, &receipt)
+	_, err := c.call(ctx, http.MethodPost, "/api/messages", nil, in, &receipt)
 	return receipt, wrap("send message", err)
 }
 
@@ -82,9 +69,9 @@ func (c *Client) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, er
 // RunLog returns a run, named by its id or an unambiguous prefix, with its
 // events.
 func (c *Client) RunLog(ctx context.Context, id string) (goclaw.RunLog, error) {
-	var log runLog
+	var log goclaw.RunLog
 	_, err := c.call(ctx, http.MethodGet, "/api/runs/"+url.PathEscape(id)+"/log", nil, nil, &log)
-	return goclaw.RunLog(log), wrap("read run "+id, err)
+	return log, wrap("read run "+id, err)
 }
 
 // Cancel asks for the end of a run and of what it started, and returns the
@@ -107,16 +94,9 @@ func (c *Client) Sessions(ctx context.Context) ([]goclaw.Session, error) {
 
 // History returns a session's runs with their events, oldest first.
 func (c *Client) History(ctx context.Context, key goclaw.SessionKey) ([]goclaw.RunLog, error) {
-	var logs []runLog
+	var logs []goclaw.RunLog
 	_, err := c.call(ctx, http.MethodGet, "/api/sessions/"+url.PathEscape(key.String())+"/history", nil, nil, &logs)
-	if err != nil {
-		return nil, wrap("read session "+key.String(), err)
-	}
-	history := make([]goclaw.RunLog, len(logs))
-	for i, l := range logs {
-		history[i] = goclaw.RunLog(l)
-	}
-	return history, nil
+	return logs, wrap("read session "+key.String(), err)
 }
 
 // Context returns the prompt that q asks for.

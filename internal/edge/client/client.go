@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 
 	"goclaw"
 )
@@ -29,10 +30,14 @@ type Error struct {
 // Error returns what the server said.
 func (e *Error) Error() string { return e.Detail }
 
-// Unwrap gives goclaw.ErrNotFound for a 404, else nil.
+// Unwrap gives goclaw.ErrNotFound for a 404, a goclaw.BadRequest for what the
+// caller can mend, else nil.
 func (e *Error) Unwrap() error {
-	if e.Status == http.StatusNotFound {
+	switch e.Status {
+	case http.StatusNotFound:
 		return goclaw.ErrNotFound
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
+		return goclaw.BadRequest(e.Detail)
 	}
 	return nil
 }
@@ -126,6 +131,9 @@ func unreachable(ctx context.Context, base string, err error) error {
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return fmt.Errorf("%w at %s (%w)", ErrNoGateway, base, err)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+		return fmt.Errorf("the gateway at %s broke the connection off (%w)", base, err)
 	}
 	return err
 }

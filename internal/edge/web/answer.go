@@ -84,18 +84,30 @@ func asFailure(err error) failure {
 	if errors.Is(err, goclaw.ErrNotFound) {
 		return failure{Status: http.StatusNotFound, Detail: err.Error(), Code: "not_found"}
 	}
+	if goclaw.IsBadRequest(err) {
+		return failure{Status: http.StatusBadRequest, Detail: err.Error()}
+	}
 	return failure{Status: http.StatusInternalServerError, Detail: err.Error()}
 }
 
-// fail answers r with err, and logs what is the gateway's own fault. To a
-// client that has gone there is nothing to say.
-func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil {
-		return
+// stopping is the failure of a request that the gateway's stop ended.
+func stopping() failure {
+	return failure{
+		Status: http.StatusServiceUnavailable, Code: "stopping",
+		Detail: "the gateway is stopping; what it accepted is kept, and goes on at its next start",
 	}
+}
+
+// fail answers r with err, and logs what is the gateway's own fault: as a
+// warning, for the caller is told as well. A request that the gateway's stop
+// ended says so; a client that has gone does not hear it.
+func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	f := asFailure(err)
-	if f.Status >= 500 {
-		s.Logger.Error("request failed", "method", r.Method, "path", r.URL.Path, "status", f.Status, "error", err)
+	switch {
+	case r.Context().Err() != nil:
+		f = stopping()
+	case f.Status >= 500:
+		s.Logger.Warn("request failed", "method", r.Method, "path", r.URL.Path, "status", f.Status, "error", err)
 	}
 	writeFailure(w, r, f)
 }

@@ -12,12 +12,6 @@ import (
 // maxPoll bounds a long poll, in seconds.
 const maxPoll = 600
 
-// runLog is goclaw.RunLog on the wire.
-type runLog struct {
-	Run    goclaw.Run     `json:"run"`
-	Events []goclaw.Event `json:"events"`
-}
-
 // list is v, or an empty list rather than null.
 func list[T any](v []T) []T {
 	if v == nil {
@@ -44,13 +38,7 @@ func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
 // postMessage takes a message in: 202 with the run that it became, or 200
 // with the reply to a slash command.
 func (s *server) postMessage(w http.ResponseWriter, r *http.Request) {
-	var m struct {
-		Session goclaw.SessionKey `json:"session"`
-		Text    string            `json:"text"`
-		Sender  string            `json:"sender"`
-		Key     string            `json:"key"`
-		Model   string            `json:"model"`
-	}
+	var m goclaw.Inbound
 	if err := readJSON(r, &m, false); err != nil {
 		s.fail(w, r, err)
 		return
@@ -63,7 +51,7 @@ func (s *server) postMessage(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, invalid("text", `field "text" is required`))
 		return
 	}
-	receipt, err := s.Backend.Receive(r.Context(), goclaw.Inbound(m))
+	receipt, err := s.Backend.Receive(r.Context(), m)
 	if err == nil && receipt.Run != nil {
 		writeJSON(w, http.StatusAccepted, receipt)
 		return
@@ -129,7 +117,7 @@ func (s *server) getRun(w http.ResponseWriter, r *http.Request) {
 func (s *server) getRunLog(w http.ResponseWriter, r *http.Request) {
 	log, err := s.Backend.RunLog(r.Context(), r.PathValue("id"))
 	log.Events = list(log.Events)
-	s.reply(w, r, runLog(log), err)
+	s.reply(w, r, log, err)
 }
 
 // cancelRun answers with the runs that it marked: none if the run had ended.
@@ -157,12 +145,10 @@ func (s *server) getHistory(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	logs, err := s.Backend.History(r.Context(), key)
-	history := make([]runLog, len(logs))
 	for i, l := range logs {
-		history[i] = runLog(l)
-		history[i].Events = list(l.Events)
+		logs[i].Events = list(l.Events)
 	}
-	s.reply(w, r, history, err)
+	s.reply(w, r, list(logs), err)
 }
 
 // getContext takes at most one of session, agent and run; none means the

@@ -256,12 +256,12 @@ func (c *chat) follow(run goclaw.Run, notices <-chan goclaw.Notice) {
 		case <-ticker.C:
 			err = st.alive()
 		case <-c.r.Context().Done():
-			return
+			err = c.r.Context().Err()
 		}
 	}
 	switch {
-	case c.r.Context().Err() != nil:
-		return // which is why Await failed, if it did
+	case c.r.Context().Err() != nil: // the client has gone, or the gateway stops
+		err = st.event("", stopping().openAI())
 	case end != nil && end.err != nil:
 		c.Logger.Error("await failed", "run", run.ID, "error", end.err)
 		err = st.event("", asFailure(end.err).openAI())

@@ -51,8 +51,8 @@ type Inspector interface {
 }
 
 // Backend is all that the surface stands on. Its methods are safe for
-// concurrent use; an error that wraps goclaw.ErrNotFound becomes a 404, any
-// other a 500 with its text, which only the holder of the token gets to see.
+// concurrent use; an error that wraps goclaw.ErrNotFound becomes a 404, a
+// goclaw.BadRequest a 400, any other a 500 with its text, which only the holder of the token gets to see.
 type Backend interface {
 	Conversations
 	Runs

@@ -36,7 +36,7 @@ func (s *Store) Run(ctx context.Context, id string) (run goclaw.Run, err error) 
 			return fmt.Errorf("%q: %w", id, goclaw.ErrNotFound)
 		case n > 1:
 			run = goclaw.Run{}
-			return fmt.Errorf("%d runs begin with %q; give more of its id", n, id)
+			return goclaw.BadRequest(fmt.Sprintf("%d runs begin with %q; give more of its id", n, id))
 		}
 		return nil
 	})

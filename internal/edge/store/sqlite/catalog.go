@@ -35,7 +35,7 @@ func (s *Store) Run(ctx context.Context, id string) (goclaw.Run, error) {
 		return goclaw.Run{}, err
 	}
 	if n > 1 {
-		return goclaw.Run{}, fmt.Errorf("%s: %d runs begin with %q; give more of its id", op, n, id)
+		return goclaw.Run{}, fmt.Errorf("%s: %w", op, goclaw.BadRequest(fmt.Sprintf("%d runs begin with %q; give more of its id", n, id)))
 	}
 	err = s.read(ctx, op, collectRuns(&runs),
 		`SELECT `+runColumns+` FROM runs WHERE id >= ?1 AND id < ?1 || char(0x10ffff) LIMIT 1`, id)

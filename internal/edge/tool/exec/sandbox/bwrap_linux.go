@@ -139,7 +139,7 @@ func (b bubblewrap) run(ctx context.Context, job Job, s *stage) (int, error) {
 		return 0, context.Cause(ctx)
 	}
 	if n, _ := started.Read(make([]byte, 1)); n == 0 {
-		return 0, fmt.Errorf("bubblewrap could not start the command (%v)", err)
+		return 0, fmt.Errorf("bubblewrap could not start the command (%v)", err) //nolint:errorlint // nil if bwrap ended well
 	}
 	return cmd.ProcessState.ExitCode(), nil
 }

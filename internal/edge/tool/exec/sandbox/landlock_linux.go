@@ -213,7 +213,7 @@ func (l landlocked) run(ctx context.Context, job Job, o order) (int, error) {
 		timer := time.NewTimer(3 * Grace)
 		defer timer.Stop()
 		select {
-		case waitErr = <-done:
+		case <-done:
 		case <-timer.C:
 			_ = cmd.Process.Kill()
 			<-done

@@ -1,5 +1,45 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"fmt"
+	"os"
 
-func (c *cli) benchCommand() *cobra.Command { return &cobra.Command{Use: "bench", Hidden: true} }
+	"github.com/spf13/cobra"
+
+	"goclaw/cmd/goclaw/bench"
+)
+
+func (c *cli) benchCommand() *cobra.Command {
+	var quick bool
+	cmd := &cobra.Command{
+		Use: "bench", Short: "Measure this goclaw on this machine", Args: cobra.NoArgs,
+		Long: "Measures this goclaw on this machine: starts, memory, turns, workers, durable runs, request sizes.\n" +
+			"It runs gateways of its own on temporary homes against a model server of its own; your home is not touched.\n" +
+			"A full measurement takes about two minutes.",
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.bench(cmd.Context(), quick) },
+	}
+	cmd.Flags().BoolVar(&quick, "quick", false, "few repetitions, to check that it works")
+	cmd.AddCommand(&cobra.Command{
+		Use: "model-server", Short: "The model server of bench", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return bench.ServeModel(cmd.Context(), c.Stdin, c.Stdout)
+		},
+	})
+	return cmd
+}
+
+func (c *cli) bench(ctx context.Context, quick bool) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	report, err := bench.Run(ctx, bench.Options{
+		Program: self, Env: os.Environ(), Quick: quick,
+		ModelServer: []string{"bench", "model-server"}, Progress: c.Stderr,
+	})
+	if err != nil {
+		return err
+	}
+	return c.print(report, report.Text)
+}

@@ -79,6 +79,7 @@ func program(t *testing.T, home string, extra []string, args ...string) *exec.Cm
 	cmd.Env = append([]string{
 		asProgram + "=1", "GOCLAW_HOME=" + home, "HOME=" + filepath.Dir(home), "PATH=" + os.Getenv("PATH"),
 		"TMPDIR=" + os.TempDir(), "NO_COLOR=1",
+		"OLLAMA_HOST=127.0.0.1:1", // nobody's: a real one on this machine must not answer
 	}, extra...)
 	cmd.WaitDelay = 5 * time.Second
 	return cmd

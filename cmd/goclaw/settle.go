@@ -117,7 +117,7 @@ func (c *cli) load(s *settings) (config.Config, error) {
 func (s *settings) addModels(c *cli, cfg config.Config) error {
 	s.models = models{providers: map[string]goclaw.Provider{}, aliases: cfg.Models.Aliases}
 	var standard string
-	for _, e := range cfg.Endpoints(c.Getenv, nil) {
+	for _, e := range cfg.Endpoints(c.Getenv, s.probe(c, cfg)) {
 		if e.Unsupported {
 			s.notes = append(s.notes, e.Name+": "+e.Note)
 			continue
@@ -163,6 +163,14 @@ func (s *settings) addModels(c *cli, cfg config.Config) error {
 	return nil
 }
 
+// probe looks for a local Ollama only where nothing better is configured.
+func (s *settings) probe(c *cli, cfg config.Config) func(string) ([]string, bool) {
+	if len(cfg.Models.Providers) > 0 || c.Getenv("ANTHROPIC_API_KEY") != "" || c.Getenv("OPENAI_API_KEY") != "" {
+		return nil
+	}
+	return askOllama
+}
+
 const demoNote = "no model key is set, so the built-in offline demonstration model answers (it is a few rules, no real model). " +
 	"Set ANTHROPIC_API_KEY or OPENAI_API_KEY for a real one. Try: research A and B with two workers"
 
@@ -172,9 +180,9 @@ func provider(e config.Endpoint) (goclaw.Provider, error) {
 	hc := withHeaders(e.Headers)
 	switch e.Kind {
 	case "anthropic":
-		return anthropic.New(anthropic.Options{Name: e.Name, APIKey: e.APIKey.Reveal(), BaseURL: e.BaseURL, HTTPClient: hc}), nil
+		return anthropic.New(anthropic.Options{Name: e.Name, APIKey: e.APIKey.Reveal(), BaseURL: e.BaseURL, HTTPClient: hc, IdleTimeout: e.IdleTimeout}), nil
 	case "openai":
-		return openai.New(openai.Options{Name: e.Name, APIKey: e.APIKey.Reveal(), BaseURL: e.BaseURL, HTTPClient: hc}), nil
+		return openai.New(openai.Options{Name: e.Name, APIKey: e.APIKey.Reveal(), BaseURL: e.BaseURL, HTTPClient: hc, IdleTimeout: e.IdleTimeout}), nil
 	case "demo":
 		return demo.New(), nil
 	}

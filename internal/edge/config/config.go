@@ -105,6 +105,8 @@ type Provider struct {
 	APIKeyEnv string            `json:"apiKeyEnv,omitempty" format:"env" doc:"The environment variable that holds the key."`
 	Headers   map[string]Secret `json:"headers,omitempty" keys:"header" doc:"Headers to send with each request."`
 	Models    []string          `json:"models,omitempty" doc:"The names of its models; the first is its default."`
+
+	IdleTimeoutSeconds int `json:"idleTimeoutSeconds,omitempty" range:"1..3600" doc:"How long its server may be silent, before or within a reply, until the call is made again. Default: 120."`
 }
 
 // Tools are the settings of tools for all agents.

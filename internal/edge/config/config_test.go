@@ -184,6 +184,7 @@ func badFiles() []badFile {
 		{`{"models": {"providers": {"openai": {"apiKeyEnv": "sk-secret"}}}}`, []string{"1:51: models.providers.openai.apiKeyEnv is not"}, false},
 		{`{"models": {"providers": {"openai": {"baseURL": "http://bob:sk-secret@h/v1"}}}}`, []string{"1:49: models.providers.openai.baseURL holds a user name or password"}, true},
 		{`{"models": {"providers": {"openai": {"baseURL": "ftp://sk-secret"}}}}`, []string{"1:49: models.providers.openai.baseURL is no web address"}, false},
+		{`{"models": {"providers": {"openai": {"idleTimeoutSeconds": 0}}}}`, []string{"1:60: models.providers.openai.idleTimeoutSeconds is 0"}, false},
 		{`{"models": {"providers": {"openai": {"headers": {"X Y": "v"}}}}}`, []string{`1:50: models.providers.openai.headers: "X Y" is no`}, false},
 		// agents
 		{"{\"agents\": {\"list\": [{\"id\": \"a\"}],\n \"entries\": {\"a\": {}}}}", []string{`2:14: the agent "a" is defined here and in line 1; remove one`}, true},

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 const (
@@ -26,6 +27,8 @@ type Endpoint struct {
 	DefaultModel string   // provider/model; "" if it must be chosen
 	Note         string   // where it comes from, or why it is unsupported
 	Unsupported  bool     // it can't be used: Note says why and what to do
+
+	IdleTimeout time.Duration // 0: the provider's own
 }
 
 // Endpoints lists the providers of the file and of the environment, the
@@ -50,6 +53,7 @@ func (p Provider) endpoint(getenv func(string) string) Endpoint {
 	e := Endpoint{
 		Name: p.Name, Kind: p.Kind, BaseURL: p.BaseURL, APIKey: p.APIKey,
 		Headers: p.Headers, Models: p.Models, Note: "from the configuration file",
+		IdleTimeout: time.Duration(p.IdleTimeoutSeconds) * time.Second,
 	}
 	switch {
 	case len(p.Models) > 0:

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func env(vars map[string]string) func(string) string {
@@ -81,7 +82,7 @@ func TestOllamaURL(t *testing.T) {
 
 func TestEndpoints(t *testing.T) {
 	cfg, err := parse("f", "/", []byte(`{"models": {"providers": {
-		"local": {"kind": "openai", "baseURL": "http://h/v1", "models": ["qwen"]},
+		"local": {"kind": "openai", "baseURL": "http://h/v1", "models": ["qwen"], "idleTimeoutSeconds": 7},
 		"work": {"kind": "anthropic", "apiKeyEnv": "WORK_KEY"},
 		"openai": {},
 	}}}`))
@@ -96,7 +97,7 @@ func TestEndpoints(t *testing.T) {
 	if s := strings.Join(names, " "); s != "local work openai anthropic demo" {
 		t.Fatalf("got %s", s)
 	}
-	if e := got[0]; e.DefaultModel != "local/qwen" || e.Unsupported {
+	if e := got[0]; e.DefaultModel != "local/qwen" || e.Unsupported || e.IdleTimeout != 7*time.Second {
 		t.Errorf("%+v", e)
 	}
 	if e := got[1]; !e.Unsupported || !strings.Contains(e.Note, "WORK_KEY") {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	sdk "github.com/openai/openai-go/v3"
@@ -21,7 +23,8 @@ const (
 type Options struct {
 	APIKey string
 
-	// BaseURL is the server's address with the API version, such as
+	// BaseURL is the server's address with the API version (which may be left
+	// out where there is no other path), such as
 	// "http://localhost:11434/v1". "" is OpenAI's.
 	BaseURL string
 
@@ -63,7 +66,7 @@ var _ goclaw.Provider = (*Provider)(nil)
 func New(opts Options) *Provider {
 	client := newClient(opts.HTTPClient)
 	options := []option.RequestOption{
-		option.WithBaseURL(cmp.Or(opts.BaseURL, defaultBaseURL)),
+		option.WithBaseURL(versioned(cmp.Or(opts.BaseURL, defaultBaseURL))),
 		option.WithHTTPClient(client),
 		option.WithMaxRetries(0),
 	}
@@ -79,6 +82,15 @@ func New(opts Options) *Provider {
 		client:      client,
 		completions: sdk.NewChatCompletionService(options...),
 	}
+}
+
+// versioned adds the API version to an address that is only a host, as people
+// write it.
+func versioned(base string) string {
+	if u, err := url.Parse(base); err == nil && strings.Trim(u.Path, "/") == "" {
+		return strings.TrimSuffix(base, "/") + "/v1"
+	}
+	return base
 }
 
 // Name returns the configured name.

@@ -113,10 +113,31 @@ const victimWorkspace = "GOCLAW_EXEC_TEST_WORKSPACE"
 func beVictim(ws string) {
 	box, _ := sandbox.Find(context.Background(), os.Getenv("GOCLAW_EXEC_TEST_SANDBOX"))
 	raw, _ := json.Marshal(map[string]string{"command": os.Getenv("GOCLAW_EXEC_TEST_COMMAND")})
+	fmt.Println("ready")
 	exec.New(exec.Options{Sandbox: box}).Call(context.Background(), goclaw.Invocation{
 		Call: goclaw.ToolCall{Arguments: string(raw)}, Profile: goclaw.Profile{Workspace: ws, Strict: true},
 	})
 	os.Exit(0)
+}
+
+// victim starts a process that runs a command in the sandbox, and returns when
+// it is about to.
+func (f *fixture) victim(box sandbox.Sandbox, command string) *osexec.Cmd {
+	f.t.Helper()
+	cmd := osexec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), victimWorkspace+"="+f.ws,
+		"GOCLAW_EXEC_TEST_SANDBOX="+box.Name(), "GOCLAW_EXEC_TEST_COMMAND="+command)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err == nil {
+		_, err = out.Read(make([]byte, 100)) // it is ready
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return cmd
 }
 
 // TestKilledGateway kills the process that runs a command without warning.
@@ -125,12 +146,7 @@ func TestKilledGateway(t *testing.T) {
 		f := newFixture(t, box)
 		f.write("a.txt", "a")
 		mark := tag()
-		cmd := osexec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), victimWorkspace+"="+f.ws, "GOCLAW_EXEC_TEST_SANDBOX="+box.Name(),
-			"GOCLAW_EXEC_TEST_COMMAND=echo new > new.txt; setsid sleep "+mark+" & sleep "+mark)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		cmd := f.victim(box, "echo new > new.txt; setsid sleep "+mark+" & sleep "+mark)
 		waitFor(t, func() bool { return slices.Contains(processes(mark), "sleep "+mark) })
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
@@ -149,6 +165,25 @@ func TestKilledGateway(t *testing.T) {
 		if len(stages()) != 0 {
 			t.Errorf("not swept: %v", stages())
 		}
+	})
+}
+
+// TestKilledWhileStarting kills it at all moments of the sandbox's setting up.
+func TestKilledWhileStarting(t *testing.T) {
+	eachSandbox(t, func(t *testing.T, box sandbox.Sandbox) {
+		f := newFixture(t, box)
+		mark := tag()
+		for i := range 40 {
+			cmd := f.victim(box, "sleep "+mark)
+			moment := time.Now().Add(time.Duration(i) * 300 * time.Microsecond)
+			for time.Now().Before(moment) { // a timer would be late
+			}
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait()
+		}
+		waitFor(t, func() bool { return len(processes(mark)) == 0 })
 	})
 }
 

@@ -1,3 +1,5 @@
+//go:build unix
+
 package file_test
 
 import (
@@ -6,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -430,9 +431,6 @@ func (d *desk) probe(home string, private []string) (all []goclaw.ToolResult) {
 // TestWorkersReachNothingPrivate has a canary in every private file and in the
 // home, and looks for it in whatever the tools say.
 func TestWorkersReachNothingPrivate(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("NOT TESTED: needs links")
-	}
 	const canary = "CANARY"
 	home := filepath.Join(t.TempDir(), "home")
 	d := newDesk(t, file.Options{Home: home})

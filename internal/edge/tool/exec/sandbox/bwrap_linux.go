@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -18,14 +17,42 @@ import (
 )
 
 // bubblewrap confines commands to namespaces of their own.
-type bubblewrap struct{ path string }
+//
+// It is itself started in a process namespace that we make, if we may. When
+// bwrap ends, for whatever reason, the kernel ends all that it started; on its
+// own it would leave a process behind if it were killed while it sets up.
+type bubblewrap struct {
+	path  string
+	flags uintptr // of clone
+}
 
-func findBubblewrap() (Sandbox, error) {
+// findBubblewrap tries the ways to start bwrap, the best first.
+func findBubblewrap(ctx context.Context) (Sandbox, error) {
 	path, err := exec.LookPath("bwrap")
 	if err != nil {
 		return nil, errors.New("bubblewrap (bwrap) is not installed")
 	}
-	return bubblewrap{path}, nil
+	ways := []uintptr{unix.CLONE_NEWPID | unix.CLONE_NEWUSER, 0}
+	if os.Geteuid() == 0 {
+		ways = append([]uintptr{unix.CLONE_NEWPID}, ways...)
+	}
+	for _, flags := range ways {
+		b := bubblewrap{path: path, flags: flags}
+		if err = try(ctx, b); err == nil {
+			return b, nil
+		}
+	}
+	return nil, err
+}
+
+// process says how bwrap is started.
+func (b bubblewrap) process() *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setpgid: true, Cloneflags: b.flags, Pdeathsig: syscall.SIGKILL}
+	if b.flags&unix.CLONE_NEWUSER != 0 {
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+	}
+	return attr
 }
 
 // Name implements Sandbox.
@@ -70,12 +97,12 @@ func placeMount(_, staged string, isDir bool) error {
 }
 
 func (b bubblewrap) run(ctx context.Context, job Job, s *stage) (int, error) {
-	status, statusEnd, err := os.Pipe()
+	started, startedEnd, err := os.Pipe()
 	if err != nil {
 		return 0, fmt.Errorf("bubblewrap: %w", err)
 	}
-	defer status.Close()
-	defer statusEnd.Close()
+	defer started.Close()
+	defer startedEnd.Close()
 	filter, err := memoryFile("seccomp", encode(guardFilter()))
 	if err != nil {
 		return 0, fmt.Errorf("bubblewrap: %w", err)
@@ -86,48 +113,63 @@ func (b bubblewrap) run(ctx context.Context, job Job, s *stage) (int, error) {
 		return 0, fmt.Errorf("bubblewrap: %w", err)
 	}
 	defer options.Close()
+	// The options would make a long line in the command's ps.
 	sh := shell()
+	cmd := exec.Command(b.path, "--seccomp", "4", "--args", "5", "--", sh, "-c", prelude(sh), sh, job.Command)
+	cmd.Env = environment(sandboxHome, "/tmp", job.Env)
+	cmd.Stdout, cmd.Stderr = job.Output, job.Output
+	cmd.ExtraFiles = []*os.File{startedEnd, filter, options}
+	cmd.WaitDelay = Grace
+	cmd.SysProcAttr = b.process()
+
+	// The death signal follows the thread that started bwrap.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	keepDescriptors()
+	if err := cmd.Start(); err != nil {
+		return 0, fmt.Errorf("bubblewrap: %w", err)
+	}
+	startedEnd.Close() // for the pipe to end with bwrap
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		stop(cmd.Process, done)
+		return 0, context.Cause(ctx)
+	}
+	if n, _ := started.Read(make([]byte, 1)); n == 0 {
+		return 0, fmt.Errorf("bubblewrap could not start the command (%v)", err)
+	}
+	return cmd.ProcessState.ExitCode(), nil
+}
+
+// prelude tells us that the sandbox stands, limits the command and becomes it.
+func prelude(sh string) string {
 	limits := "ulimit -c 0; "
 	if strings.HasSuffix(sh, "bash") {
 		limits += fmt.Sprintf("ulimit -u %d; ", maxProcesses)
 	}
-	// The options would make a long line in the command's ps.
-	cmd := exec.Command(b.path, "--json-status-fd", "3", "--seccomp", "4", "--args", "5",
-		"--", sh, "-c", limits+`exec "$0" -c "$1"`, sh, job.Command)
-	cmd.Env = environment(sandboxHome, "/tmp", job.Env)
-	cmd.Stdout, cmd.Stderr = job.Output, job.Output
-	cmd.ExtraFiles = []*os.File{statusEnd, filter, options}
-	cmd.WaitDelay = Grace
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return "echo >&3; exec 3>&-; " + limits + `exec "$0" -c "$1"`
+}
 
-	// --die-with-parent follows the thread that started bwrap.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	keepDescriptors()
-	err = cmd.Start()
-	statusEnd.Close() // for the pipe to end with bwrap
-	if err != nil {
-		return 0, fmt.Errorf("bubblewrap: %w", err)
+// stop ends a sandbox: first by asking its processes, then by killing the one
+// with which the kernel ends all others, then bwrap itself.
+func stop(bwrap *os.Process, done <-chan error) {
+	for _, sig := range []unix.Signal{unix.SIGTERM, unix.SIGKILL} {
+		for _, pid := range descendants(bwrap.Pid) {
+			_ = unix.Kill(pid, sig) // it may have ended; a namespace's first process ignores SIGTERM
+		}
+		timer := time.NewTimer(Grace)
+		defer timer.Stop()
+		select {
+		case <-done:
+			return
+		case <-timer.C:
+		}
 	}
-	watch := watchStatus(status)
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
-	stopped := false
-	select {
-	case err = <-done:
-	case <-ctx.Done():
-		stopped = true
-		err = watch.stop(cmd.Process, done)
-	}
-	<-watch.finished
-	watch.awaitEnd()
-	switch {
-	case stopped:
-		return 0, context.Cause(ctx)
-	case watch.exit == nil:
-		return 0, fmt.Errorf("bubblewrap could not start the command (%w)", err)
-	}
-	return *watch.exit, nil
+	_ = bwrap.Kill()
+	<-done
 }
 
 // options describes the sandbox to bwrap. Later mounts cover earlier ones.
@@ -220,93 +262,4 @@ func masks(job Job, applies func(path string) bool) (cover, seal []string) {
 		}
 	}
 	return append(cover, shown...), seal
-}
-
-// statusWatch follows what bwrap says about the processes it started.
-type statusWatch struct {
-	started  chan struct{} // closed once init is known or will never be
-	finished chan struct{} // closed once bwrap has said everything
-	init     int           // process id of the sandbox's first process, or 0
-	pidfd    int           // of init, or -1
-	exit     *int
-}
-
-// watchStatus reads status to its end, in a goroutine that closes finished.
-func watchStatus(status *os.File) *statusWatch {
-	w := &statusWatch{started: make(chan struct{}), finished: make(chan struct{}), pidfd: -1}
-	go func() {
-		defer close(w.finished)
-		dec := json.NewDecoder(status)
-		var first struct {
-			Child int `json:"child-pid"`
-		}
-		if dec.Decode(&first) == nil && first.Child > 0 {
-			w.init = first.Child
-			if fd, err := unix.PidfdOpen(first.Child, 0); err == nil {
-				w.pidfd = fd
-			}
-		}
-		close(w.started)
-		for {
-			var next struct {
-				Exit *int `json:"exit-code"`
-			}
-			if dec.Decode(&next) != nil {
-				return
-			}
-			if next.Exit != nil {
-				w.exit = next.Exit
-			}
-		}
-	}()
-	return w
-}
-
-// stop ends the sandbox: first by asking its processes, then by killing its
-// first one, with which the kernel ends all others, then bwrap itself.
-func (w *statusWatch) stop(bwrap *os.Process, done <-chan error) error {
-	timer := time.NewTimer(Grace)
-	defer timer.Stop()
-	select {
-	case <-w.started:
-		if w.init > 0 {
-			// The first process is the group's leader and ignores it.
-			_ = unix.Kill(-w.init, unix.SIGTERM)
-		}
-	case err := <-done:
-		return err
-	case <-timer.C:
-	}
-	select {
-	case err := <-done:
-		return err
-	case <-timer.C:
-	}
-	if w.pidfd >= 0 {
-		_ = unix.PidfdSendSignal(w.pidfd, unix.SIGKILL, nil, 0)
-		timer.Reset(Grace)
-		select {
-		case err := <-done:
-			return err
-		case <-timer.C:
-		}
-	}
-	_ = bwrap.Kill()
-	return <-done
-}
-
-// awaitEnd returns once the sandbox's first process, and so every other, is
-// gone: bwrap itself ends a little earlier.
-func (w *statusWatch) awaitEnd() {
-	if w.pidfd < 0 {
-		return
-	}
-	defer unix.Close(w.pidfd)
-	fds := []unix.PollFd{{Fd: int32(w.pidfd), Events: unix.POLLIN}}
-	for range 4 {
-		if n, err := unix.Poll(fds, int(Grace.Milliseconds())); n > 0 || err != nil && !errors.Is(err, unix.EINTR) {
-			return
-		}
-		_ = unix.PidfdSendSignal(w.pidfd, unix.SIGKILL, nil, 0)
-	}
 }

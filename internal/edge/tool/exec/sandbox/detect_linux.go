@@ -26,28 +26,21 @@ func Detect(ctx context.Context) (Sandbox, string) {
 // Find returns the sandbox of that name, bubblewrap or landlock, having tried
 // it, or nil and why it can't be had.
 func Find(ctx context.Context, name string) (Sandbox, string) {
-	find := map[string]func() (Sandbox, error){bubblewrapName: findBubblewrap, landlockName: findLandlock}[name]
+	find := map[string]func(context.Context) (Sandbox, error){bubblewrapName: findBubblewrap, landlockName: findLandlock}[name]
 	if find == nil {
 		return nil, fmt.Sprintf("there is no sandbox %q", name)
 	}
-	s, err := find()
-	if err == nil {
-		err = try(ctx, s)
-	}
+	s, err := find(ctx)
 	if err != nil {
 		return nil, err.Error()
 	}
 	return s, ""
 }
 
-// try runs a harmless command.
+// try runs a harmless command. It makes no folder, which a kill could leave.
 func try(ctx context.Context, s Sandbox) error {
-	dir, err := os.MkdirTemp("", "goclaw-probe-")
+	dir, err := filepath.EvalSymlinks(os.TempDir())
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.Name(), err)
-	}
-	defer os.RemoveAll(dir)
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return fmt.Errorf("%s: %w", s.Name(), err)
 	}
 	var out bytes.Buffer

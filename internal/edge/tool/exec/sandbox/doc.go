@@ -36,5 +36,12 @@
 // socketpair are closed: a host's daemons listen on Unix sockets, and Landlock
 // doesn't guard those before ABI 9.
 //
+// # Other limits
+//
+// Where this program may not make a process namespace but bwrap may (it is
+// setuid, or has a security profile of its own), the last processes end some
+// milliseconds after Run has returned, and a program killed while bwrap sets
+// up can leave an idle bwrap process behind.
+//
 // Memory and disk space are not limited.
 package sandbox

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,7 +28,7 @@ const (
 // program (see MaybeChild).
 type landlocked struct{ self string }
 
-func findLandlock() (Sandbox, error) {
+func findLandlock(ctx context.Context) (Sandbox, error) {
 	if os.Getenv(childMark) != "" {
 		return nil, errors.New("landlock: this process is itself a sandbox's child")
 	}
@@ -45,7 +46,8 @@ func findLandlock() (Sandbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("landlock: %w", err)
 	}
-	return landlocked{self}, nil
+	l := landlocked{self}
+	return l, try(ctx, l)
 }
 
 // Name implements Sandbox.
@@ -68,10 +70,9 @@ func (l landlocked) Run(ctx context.Context, job Job) (Result, error) {
 	if job.Workspace == "/" {
 		return Result{}, errors.New("the workspace / can't be confined")
 	}
-	if job.StageDir != "" {
-		sweep(job.StageDir)
-	}
-	temp, lock, err := lockedFolder(job.StageDir)
+	parent := cmp.Or(job.StageDir, os.TempDir())
+	sweep(parent)
+	temp, lock, err := lockedFolder(parent)
 	if err != nil {
 		return Result{}, fmt.Errorf("landlock: make a temporary folder: %w", err)
 	}

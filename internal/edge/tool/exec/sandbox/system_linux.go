@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -108,4 +109,31 @@ func memoryFile(name string, data []byte) (*os.File, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return f, nil
+}
+
+// descendants lists the processes that come from pid.
+func descendants(pid int) []int {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	children := map[int][]int{}
+	for _, path := range stats {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			continue // ended since
+		}
+		// The name in parentheses may hold anything.
+		i := strings.LastIndexByte(string(data), ')')
+		fields := strings.Fields(string(data[i+1:]))
+		if i < 0 || len(fields) < 2 {
+			continue
+		}
+		id, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		parent, _ := strconv.Atoi(fields[1])
+		children[parent] = append(children[parent], id)
+	}
+	var found []int
+	for next := []int{pid}; len(next) > 0; {
+		kids := children[next[0]]
+		found, next = append(found, kids...), append(next[1:], kids...)
+	}
+	return found
 }

@@ -22,7 +22,6 @@ import (
 	"goclaw/internal/edge/client"
 	"goclaw/internal/edge/store/sqlite"
 	"goclaw/internal/edge/tool/exec"
-	"goclaw/internal/edge/tool/exec/sandbox"
 	"goclaw/internal/edge/tool/file"
 	"goclaw/internal/edge/tool/sessions"
 	"goclaw/internal/edge/web"
@@ -40,6 +39,7 @@ type app struct {
 	log      *slog.Logger
 	store    *sqlite.Store
 	engine   *engine.Engine
+	exec     *exec.Tool
 	handler  http.Handler
 	began    time.Time
 	lock     *homeLock // nil in a process that only reads
@@ -75,10 +75,11 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 	if a.store, err = sqlite.Open(ctx, a.home.path("goclaw.db"), sqlite.Options{Hook: hook, Logger: a.log}); err != nil {
 		return err
 	}
-	tools := append(file.Tools(file.Options{Home: string(a.home)}), exec.New(exec.Options{
+	a.exec = exec.New(exec.Options{
 		Home: string(a.home), DefaultTimeout: time.Duration(s.exec.TimeoutSeconds) * time.Second,
 		MaxOutput: s.exec.MaxOutputBytes, Network: s.exec.Network, ReadOnly: s.exec.ReadOnly,
-	}))
+	})
+	tools := append(file.Tools(file.Options{Home: string(a.home)}), a.exec)
 	broker := feed.New()
 	host, err := os.Hostname()
 	if err != nil {
@@ -237,15 +238,9 @@ func (a *app) status(ctx context.Context) (goclaw.Status, error) {
 	if err != nil {
 		return goclaw.Status{}, err
 	}
-	box, why := sandbox.Detect(ctx)
-	if box != nil {
-		why = box.Name()
-	} else {
-		why = "none, exec is refused: " + why
-	}
 	return goclaw.Status{
 		Version: version, Home: string(a.home), Workspace: main.Workspace, Model: main.Model,
-		Demo: a.settings.demo(), Providers: a.settings.models.names(), Sandbox: why,
+		Demo: a.settings.demo(), Providers: a.settings.models.names(), Sandbox: a.exec.Sandbox(ctx),
 		StartedAt: goclaw.At(a.began), Active: active, Queued: queued, Resumed: a.engine.Resumed(),
 		Engine: a.dispatch.Load(), Warnings: a.settings.notes,
 	}, nil

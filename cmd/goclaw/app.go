@@ -43,6 +43,7 @@ type app struct {
 	handler  http.Handler
 	began    time.Time
 	lock     *homeLock // nil in a process that only reads
+	idle     bool      // no process executes the home's runs; set before use
 
 	stop     context.CancelCauseFunc
 	done     sync.WaitGroup
@@ -103,6 +104,7 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 	gw := gateway.New(gateway.Options{
 		Runner: a.engine, Explainer: a.engine, Record: a.store, Pending: a.store, Feed: broker,
 		ResolveModel: s.models.Resolve, Agents: s.agentIDs(), Status: a.status, Log: a.log,
+		Idle: func() bool { return a.idle },
 	})
 	a.handler = web.New(web.Options{
 		Token: a.token, Backend: gw, Logger: a.log, Version: version, Ready: a.ready,

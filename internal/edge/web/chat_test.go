@@ -291,7 +291,9 @@ func TestFailedRunIsAnError(t *testing.T) {
 }
 
 func TestSlashCommandIsAnsweredAtOnce(t *testing.T) {
-	f := &fake{receive: func(context.Context, goclaw.Inbound) (goclaw.Receipt, error) { return goclaw.Receipt{Reply: "all well"}, nil }}
+	f := &fake{receive: func(context.Context, goclaw.Inbound) (goclaw.Receipt, error) {
+		return goclaw.Receipt{Reply: "all well"}, nil
+	}}
 	c := sdk(t, gateway(f))
 	params := openai.ChatCompletionNewParams{Model: "goclaw", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("/status")}}
 	got, err := c.Chat.Completions.New(t.Context(), params)

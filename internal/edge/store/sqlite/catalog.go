@@ -70,7 +70,7 @@ func (s *Store) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, err
 		for i, t := range f.Triggers {
 			values[i] = t
 		}
-		and("trigger IN (?"+strings.Repeat(", ?", len(values)-1)+")", values...)
+		and("trigger IN (+?"+strings.Repeat(", +?", len(values)-1)+")", values...)
 	}
 	if f.Active {
 		and("finished_at IS NULL")
@@ -83,7 +83,7 @@ func (s *Store) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, err
 		limit = -1
 	}
 	var runs []goclaw.Run
-	err := s.read(ctx, "list runs", collectRuns(&runs), query+` ORDER BY ordinal DESC LIMIT ?`, append(args, limit)...)
+	err := s.read(ctx, "list runs", collectRuns(&runs), query+` ORDER BY ordinal DESC LIMIT +?`, append(args, limit)...)
 	return runs, err
 }
 

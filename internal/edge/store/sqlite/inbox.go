@@ -142,7 +142,7 @@ func (s *Store) Outbox(ctx context.Context, now goclaw.Millis, limit int) ([]goc
 		return nil
 	}, `SELECT id, session_key, run_id, text, state, attempts, next_at, error, created_at FROM outbox
 		WHERE n IN (SELECT min(n) FROM outbox WHERE state IN ('pending', 'sending') GROUP BY session_key) AND next_at <= ?
-		ORDER BY n LIMIT ?`, now, limit)
+		ORDER BY n LIMIT +?`, now, limit)
 	return due, err
 }
 

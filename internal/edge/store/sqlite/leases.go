@@ -63,7 +63,7 @@ func (t *tx) overdue(ctx context.Context, c goclaw.ClaimRequest) ([]candidate, e
 		return err
 	}
 	err := t.query(ctx, collect, `SELECT ordinal, 0 FROM runs
-		WHERE state = 'queued' AND cancel_at IS NOT NULL ORDER BY ordinal LIMIT ?`, c.Max)
+		WHERE state = 'queued' AND cancel_at IS NOT NULL ORDER BY ordinal LIMIT +?`, c.Max)
 	if err != nil || len(found) == c.Max {
 		return found, err
 	}
@@ -73,7 +73,7 @@ func (t *tx) overdue(ctx context.Context, c goclaw.ClaimRequest) ([]candidate, e
 		SELECT runs.ordinal, 1 FROM processes CROSS JOIN runs ON runs.owner = processes.id
 		WHERE (processes.lease_until <= ?2 OR ?3 AND processes.id <> ?4)
 			AND runs.state = 'running' AND (NOT ?1 OR runs.cancel_at IS NOT NULL)
-		ORDER BY 1 LIMIT ?5`,
+		ORDER BY 1 LIMIT +?5`,
 		flag(c.OnlyCancelled), c.Now, flag(c.DeadOwners), c.Owner, c.Max-len(found))
 	return found, err
 }
@@ -97,11 +97,11 @@ func (t *tx) ready(ctx context.Context, c goclaw.ClaimRequest, limit int) ([]can
 		found = append(found, one)
 		return err
 	}, `SELECT ordinal FROM (SELECT ordinal FROM runs
-			WHERE state = 'queued' AND cancel_at IS NULL AND head = 1 AND trigger <> 'spawn' ORDER BY ordinal LIMIT ?1)
+			WHERE state = 'queued' AND cancel_at IS NULL AND head = 1 AND trigger <> 'spawn' ORDER BY ordinal LIMIT +?1)
 		UNION ALL
 		SELECT ordinal FROM (SELECT ordinal FROM runs
-			WHERE state = 'queued' AND cancel_at IS NULL AND head = 1 AND trigger = 'spawn' ORDER BY ordinal LIMIT ?2)
-		ORDER BY 1 LIMIT ?1`, limit, workers)
+			WHERE state = 'queued' AND cancel_at IS NULL AND head = 1 AND trigger = 'spawn' ORDER BY ordinal LIMIT +?2)
+		ORDER BY 1 LIMIT +?1`, limit, workers)
 	return found, err
 }
 

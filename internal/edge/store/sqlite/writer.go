@@ -27,6 +27,15 @@ type tx struct {
 	wrote bool // the current write changed a row
 }
 
+// forget closes the statements. The pool doesn't do that for those of a single
+// connection, and SQLite keeps a connection with open statements half alive:
+// the write-ahead log would stay behind.
+func (t *tx) forget() {
+	for _, st := range t.stmts {
+		_ = st.Close() // repeats what its last execution has reported
+	}
+}
+
 func (t *tx) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
 	if st, ok := t.stmts[query]; ok {
 		return st, nil
@@ -135,6 +144,7 @@ func (s *Store) write(ctx context.Context, op string, fn func(context.Context, *
 func (s *Store) run(ctx context.Context) {
 	defer close(s.done)
 	t := &tx{conn: s.conn, stmts: map[string]*sql.Stmt{}}
+	defer t.forget()
 	for {
 		select {
 		case <-s.quit:

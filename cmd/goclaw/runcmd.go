@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goclaw"
+	"goclaw/internal/edge/client"
 )
 
 // maxMessage bounds a message, in bytes: the API takes no more.
@@ -145,8 +146,11 @@ func (c *cli) converse(ctx context.Context, l link, key goclaw.SessionKey, text 
 		c.tellNotes(l.app)
 	}
 	out, err := c.await(ctx, l, receipt.Run.ID, wait)
-	if err != nil && ctx.Err() != nil {
-		return out, c.interrupted(ctx, l, receipt.Run.ID)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		err = c.interrupted(ctx, l, receipt.Run.ID)
+	case errors.Is(err, client.ErrNoGateway):
+		err = fmt.Errorf("the gateway has stopped; what it accepted is kept, and goes on at its next start: %w", err)
 	}
 	return out, err
 }

@@ -140,7 +140,7 @@ type daemonsKey struct{}
 
 type background struct {
 	cmd    *exec.Cmd
-	out    bytes.Buffer // read after done
+	out    *os.File
 	err    *os.File
 	copied sync.WaitGroup
 }
@@ -157,20 +157,26 @@ func daemon(ts *testscript.TestScript, _ bool, args []string) {
 	b.cmd.Env = scriptEnv(ts)
 	out, err := b.cmd.StdoutPipe()
 	ts.Check(err)
+	b.out, err = os.Create(ts.MkAbs(name + ".out"))
+	ts.Check(err)
 	b.err, err = os.Create(ts.MkAbs(name + ".err"))
 	ts.Check(err)
-	ts.Defer(func() { _ = b.err.Close() })
 	b.cmd.Stderr = b.err
 	ts.Check(b.cmd.Start())
 	ts.Value(daemonsKey{}).(daemons)[name] = b
-	ts.Defer(func() { _ = b.cmd.Process.Kill() })
+	ts.Defer(func() {
+		_ = b.cmd.Process.Kill() // it may have ended
+		b.copied.Wait()
+		_ = b.cmd.Wait()
+		ts.Check(errors.Join(b.out.Close(), b.err.Close()))
+	})
 	first := make(chan string, 1)
 	b.copied.Go(func() {
 		r := bufio.NewReader(out)
 		line, _ := r.ReadString('\n') // an early end shows in what was read
-		b.out.WriteString(line)
+		_, _ = b.out.WriteString(line)
 		first <- strings.TrimSpace(line)
-		_, _ = io.Copy(&b.out, r)
+		_, _ = io.Copy(b.out, r)
 	})
 	if quiet {
 		return
@@ -202,8 +208,8 @@ func scriptEnv(ts *testscript.TestScript) []string {
 }
 
 // ends NAME SIGNAL CODE WITHIN: the daemon ends with that code (-1: killed) in
-// time after the signal (NONE: by itself). Its output is in NAME.out then; its
-// errors are in NAME.err as they come.
+// time after the signal (NONE: by itself). What it prints is in NAME.out and
+// NAME.err as it comes.
 func ends(ts *testscript.TestScript, _ bool, args []string) {
 	b := ts.Value(daemonsKey{}).(daemons)[args[0]]
 	want, err := strconv.Atoi(args[2])
@@ -217,7 +223,6 @@ func ends(ts *testscript.TestScript, _ bool, args []string) {
 	b.copied.Wait()
 	err = b.cmd.Wait()
 	inTime := slow.Stop()
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".out"), b.out.Bytes(), 0o600))
 	if got := b.cmd.ProcessState.ExitCode(); !inTime || got != want {
 		ts.Fatalf("in time: %v, exit code %d, want %d (%v)\n%s", inTime, got, want, err, ts.ReadFile(args[0]+".err"))
 	}

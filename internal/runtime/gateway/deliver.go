@@ -42,12 +42,16 @@ func (d Deliverer) Run(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			d.Log.Error("the outbox could not be read; trying again", "err", err)
 		}
+		more := len(due) > 0
 		for _, out := range due {
-			if err := d.deliver(ctx, out); err != nil && ctx.Err() == nil {
-				d.Log.Error("a delivery could not be recorded", "session", out.Session.String(), "run", out.Run, "err", err)
+			if err := d.deliver(ctx, out); err != nil {
+				more = false // it would be due again at once
+				if ctx.Err() == nil {
+					d.Log.Error("a delivery could not be recorded", "session", out.Session.String(), "run", out.Run, "err", err)
+				}
 			}
 		}
-		if len(due) > 0 {
+		if more {
 			continue
 		}
 		select {

@@ -14,8 +14,10 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	driver "modernc.org/sqlite"
+	codes "modernc.org/sqlite/lib"
 )
 
 //go:embed migrations/*.sql
@@ -119,7 +121,7 @@ func open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	if s.conn, err = s.writerDB.Conn(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.migrate(ctx); err != nil {
+	if err := s.settle(ctx); err != nil {
 		return nil, err
 	}
 	if s.readerDB, err = s.pool(readers, "query_only(1)"); err != nil {
@@ -155,6 +157,24 @@ func (s *Store) pool(size int, pragmas ...string) (*sql.DB, error) {
 	db.SetMaxOpenConns(size)
 	db.SetMaxIdleConns(size)
 	return db, nil
+}
+
+// settle migrates as soon as the file is free: a process that closes it as the
+// last one locks it for a moment in which SQLite does not heed its own busy
+// timeout.
+func (s *Store) settle(ctx context.Context) error {
+	for began := time.Now(); ; {
+		err := s.migrate(ctx)
+		var e *driver.Error
+		if !errors.As(err, &e) || e.Code()&0xff != codes.SQLITE_BUSY || time.Since(began) > busyTimeoutMs*time.Millisecond {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }
 
 // migrate checks whose file this is and applies the migrations that it lacks,

@@ -22,7 +22,6 @@ import (
 	"goclaw/internal/edge/client"
 	"goclaw/internal/edge/store/sqlite"
 	"goclaw/internal/edge/tool/exec"
-	"goclaw/internal/edge/tool/exec/sandbox"
 	"goclaw/internal/edge/tool/file"
 	"goclaw/internal/edge/tool/sessions"
 	"goclaw/internal/edge/web"
@@ -40,9 +39,11 @@ type app struct {
 	log      *slog.Logger
 	store    *sqlite.Store
 	engine   *engine.Engine
+	exec     *exec.Tool
 	handler  http.Handler
 	began    time.Time
 	lock     *homeLock // nil in a process that only reads
+	idle     bool      // no process executes the home's runs; set before use
 
 	stop     context.CancelCauseFunc
 	done     sync.WaitGroup
@@ -75,10 +76,11 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 	if a.store, err = sqlite.Open(ctx, a.home.path("goclaw.db"), sqlite.Options{Hook: hook, Logger: a.log}); err != nil {
 		return err
 	}
-	tools := append(file.Tools(file.Options{Home: string(a.home)}), exec.New(exec.Options{
+	a.exec = exec.New(exec.Options{
 		Home: string(a.home), DefaultTimeout: time.Duration(s.exec.TimeoutSeconds) * time.Second,
 		MaxOutput: s.exec.MaxOutputBytes, Network: s.exec.Network, ReadOnly: s.exec.ReadOnly,
-	}))
+	})
+	tools := append(file.Tools(file.Options{Home: string(a.home)}), a.exec)
 	broker := feed.New()
 	host, err := os.Hostname()
 	if err != nil {
@@ -102,6 +104,7 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 	gw := gateway.New(gateway.Options{
 		Runner: a.engine, Explainer: a.engine, Record: a.store, Pending: a.store, Feed: broker,
 		ResolveModel: s.models.Resolve, Agents: s.agentIDs(), Status: a.status, Log: a.log,
+		Idle: func() bool { return a.idle },
 	})
 	a.handler = web.New(web.Options{
 		Token: a.token, Backend: gw, Logger: a.log, Version: version, Ready: a.ready,
@@ -237,15 +240,9 @@ func (a *app) status(ctx context.Context) (goclaw.Status, error) {
 	if err != nil {
 		return goclaw.Status{}, err
 	}
-	box, why := sandbox.Detect(ctx)
-	if box != nil {
-		why = box.Name()
-	} else {
-		why = "none, exec is refused: " + why
-	}
 	return goclaw.Status{
 		Version: version, Home: string(a.home), Workspace: main.Workspace, Model: main.Model,
-		Demo: a.settings.demo(), Providers: a.settings.models.names(), Sandbox: why,
+		Demo: a.settings.demo(), Providers: a.settings.models.names(), Sandbox: a.exec.Sandbox(ctx),
 		StartedAt: goclaw.At(a.began), Active: active, Queued: queued, Resumed: a.engine.Resumed(),
 		Engine: a.dispatch.Load(), Warnings: a.settings.notes,
 	}, nil

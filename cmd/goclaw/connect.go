@@ -144,8 +144,11 @@ func (c *cli) embed(ctx context.Context, s settings, cfg config.Config, want nee
 	if err != nil {
 		return link{}, err
 	}
-	if want == toRun {
+	switch {
+	case want == toRun:
 		a.start(ctx)
+	case want != toServe:
+		a.idle = lock != nil // it was free: nobody executes the home's runs
 	}
 	return link{Client: a.client(), app: a}, nil
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 )
 
 // home is the state folder.
@@ -63,9 +62,9 @@ func (h home) lock() (*homeLock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", h.path("lock"), reason(err))
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := tryLock(f); err != nil {
 		f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
+		if errors.Is(err, errHeld) {
 			return nil, errHeld
 		}
 		return nil, fmt.Errorf("lock %s: %w", h.path("lock"), err)

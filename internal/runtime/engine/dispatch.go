@@ -99,7 +99,7 @@ func (e *Engine) start(work context.Context, c goclaw.Claimed) {
 		e.resumed.Add(1)
 		e.o.Log.Info("resuming", "run", c.Run.ID, "session", c.Run.Session.String(), "epoch", c.Run.Epoch)
 	}
-	j := newJob(e, work, c)
+	j := newJob(work, e, c)
 	e.mu.Lock()
 	e.inFlight[c.Run.ID] = j
 	e.mu.Unlock()

@@ -62,9 +62,9 @@ func fiveWorkers(t *testing.T, delays map[string]time.Duration) {
 	stop := r.start(t.Context())
 	defer stop()
 	r.say("go")
-	runs := r.settle()
+	r.settle()
 	r.say("and now?")
-	runs = r.settle()
+	runs := r.settle()
 	var ends []string
 	for _, run := range runs {
 		ends = append(ends, fmt.Sprintf("%s %s", run.Trigger, run.State))

@@ -178,7 +178,7 @@ type fakeModels struct {
 }
 
 func (m fakeModels) Provider(name string) (goclaw.Provider, string, error) {
-	return fakeProvider{m.r, m.b}, strings.TrimPrefix(name, "fake/"), nil
+	return fakeProvider(m), strings.TrimPrefix(name, "fake/"), nil
 }
 
 type fakeProvider struct {

@@ -33,7 +33,7 @@ type job struct {
 	history []goclaw.Message
 }
 
-func newJob(e *Engine, work context.Context, c goclaw.Claimed) *job {
+func newJob(work context.Context, e *Engine, c goclaw.Claimed) *job {
 	ctx, stop := context.WithCancelCause(work)
 	release := func() { stop(context.Canceled) }
 	if c.Run.Deadline != 0 {

@@ -63,6 +63,9 @@ type Options struct {
 	ResolveModel func(string) (string, error)
 	// Agents are the configured agents' ids.
 	Agents []string
+	// Idle reports that no process executes runs now: what is on record as
+	// running was interrupted. nil means never.
+	Idle func() bool
 	// Status describes the process; the gateway adds nothing to it.
 	Status func(context.Context) (goclaw.Status, error)
 	Log    *slog.Logger
@@ -126,7 +129,18 @@ func (g *Gateway) Subscribe(ctx context.Context, match func(goclaw.Notice) bool)
 
 // Runs lists runs.
 func (g *Gateway) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, error) {
-	return g.o.Record.Runs(ctx, f)
+	runs, err := g.o.Record.Runs(ctx, f)
+	for i := range runs {
+		g.seen(&runs[i])
+	}
+	return runs, err
+}
+
+// seen corrects the state of a run whose process is gone.
+func (g *Gateway) seen(r *goclaw.Run) {
+	if r.State == goclaw.StateRunning && g.o.Idle != nil && g.o.Idle() {
+		r.State = goclaw.StateInterrupted
+	}
 }
 
 // RunLog returns a run, found by id or prefix, with its events.
@@ -135,6 +149,7 @@ func (g *Gateway) RunLog(ctx context.Context, id string) (goclaw.RunLog, error) 
 	if err != nil {
 		return goclaw.RunLog{}, err
 	}
+	g.seen(&run)
 	events, err := g.o.Record.Events(ctx, run.ID)
 	if err != nil {
 		return goclaw.RunLog{}, err

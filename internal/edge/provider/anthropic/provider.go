@@ -11,6 +11,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"goclaw"
+	"goclaw/internal/edge/provider"
 )
 
 const (
@@ -41,9 +42,7 @@ type Options struct {
 
 // Provider is a goclaw.Provider. It is safe for concurrent use.
 type Provider struct {
-	name     string
-	key      string
-	idle     time.Duration
+	line     provider.Line
 	client   *http.Client
 	messages sdk.MessageService
 }
@@ -54,7 +53,7 @@ var _ goclaw.Provider = (*Provider)(nil)
 func New(opts Options) *Provider {
 	base := strings.TrimSuffix(cmp.Or(opts.BaseURL, defaultBaseURL), "/")
 	base = strings.TrimSuffix(base, "/v1")
-	client := newClient(opts.HTTPClient)
+	client := provider.Client(opts.HTTPClient)
 	options := []option.RequestOption{
 		option.WithBaseURL(base),
 		option.WithHTTPClient(client),
@@ -64,16 +63,14 @@ func New(opts Options) *Provider {
 		options = append(options, option.WithAPIKey(opts.APIKey))
 	}
 	return &Provider{
-		name:     cmp.Or(opts.Name, "anthropic"),
-		key:      opts.APIKey,
-		idle:     cmp.Or(opts.IdleTimeout, defaultIdleTimeout),
+		line:     provider.Line{Provider: cmp.Or(opts.Name, "anthropic"), Key: opts.APIKey, Idle: cmp.Or(opts.IdleTimeout, defaultIdleTimeout)},
 		client:   client,
 		messages: sdk.NewMessageService(options...),
 	}
 }
 
 // Name returns the configured name.
-func (p *Provider) Name() string { return p.name }
+func (p *Provider) Name() string { return p.line.Provider }
 
 // CloseIdleConnections closes connections that no Stream uses.
 func (p *Provider) CloseIdleConnections() { p.client.CloseIdleConnections() }
@@ -81,7 +78,7 @@ func (p *Provider) CloseIdleConnections() { p.client.CloseIdleConnections() }
 // Stream implements goclaw.Provider.
 func (p *Provider) Stream(ctx context.Context, req goclaw.ModelRequest, emit func(goclaw.Delta)) (goclaw.ModelReply, error) {
 	if ctx.Err() != nil {
-		return goclaw.ModelReply{}, p.cancelled(ctx)
+		return goclaw.ModelReply{}, p.line.Cancelled(ctx)
 	}
 	if emit == nil {
 		emit = func(goclaw.Delta) {}
@@ -89,11 +86,13 @@ func (p *Provider) Stream(ctx context.Context, req goclaw.ModelRequest, emit fun
 	call, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 
-	w := &watch{idle: p.idle, stop: cancel, refuse: p.responseError}
-	stream := p.messages.NewStreaming(call, p.params(req), option.WithMiddleware(w.do))
+	w := p.line.Watch(cancel)
+	stream := p.messages.NewStreaming(call, p.params(req), option.WithMiddleware(
+		func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) { return w.Do(r, next) },
+	))
 	defer func() { _ = stream.Close() }()
 
-	reply := newReply(p.name, emit)
+	reply := newReply(p.line.Provider, emit)
 	for stream.Next() {
 		done, err := reply.add(stream.Current())
 		if err != nil {

@@ -117,7 +117,7 @@ func (p *Provider) blocks(m goclaw.Message) []sdk.ContentBlockParamUnion {
 		switch {
 		case part.Kind == goclaw.PartText && !blank(part.Text):
 			out = append(out, sdk.NewTextBlock(part.Text))
-		case part.Kind == goclaw.PartThinking && part.Opaque != "" && part.Provider == p.name:
+		case part.Kind == goclaw.PartThinking && part.Opaque != "" && part.Provider == p.line.Provider:
 			if data, ok := strings.CutPrefix(part.Opaque, redactedPrefix); ok {
 				out = append(out, sdk.NewRedactedThinkingBlock(data))
 			} else {

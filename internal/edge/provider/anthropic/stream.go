@@ -8,6 +8,7 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"goclaw"
+	"goclaw/internal/edge/provider"
 )
 
 // block is a content block that is being received.
@@ -85,7 +86,7 @@ func (r *reply) start(index int64, c sdk.ContentBlockStartEventContentBlockUnion
 func (r *reply) delta(index int64, d sdk.MessageStreamEventUnionDelta) error {
 	b := r.byIndex[index]
 	if b == nil {
-		return malformed(fmt.Errorf("a delta for content block %d, which was never started", index))
+		return provider.Malformed(fmt.Errorf("a delta for content block %d, which was never started", index))
 	}
 	switch d.Type {
 	case "text_delta":

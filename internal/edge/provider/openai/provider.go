@@ -12,6 +12,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 
 	"goclaw"
+	"goclaw/internal/edge/provider"
 )
 
 const (
@@ -51,9 +52,7 @@ type Options struct {
 
 // Provider is a goclaw.Provider. It is safe for concurrent use.
 type Provider struct {
-	name        string
-	key         string
-	idle        time.Duration
+	line        provider.Line
 	cacheKey    bool
 	legacyMax   bool
 	client      *http.Client
@@ -64,7 +63,7 @@ var _ goclaw.Provider = (*Provider)(nil)
 
 // New returns a provider. Nothing is sent before the first Stream.
 func New(opts Options) *Provider {
-	client := newClient(opts.HTTPClient)
+	client := provider.Client(opts.HTTPClient)
 	options := []option.RequestOption{
 		option.WithBaseURL(versioned(cmp.Or(opts.BaseURL, defaultBaseURL))),
 		option.WithHTTPClient(client),
@@ -74,9 +73,7 @@ func New(opts Options) *Provider {
 		options = append(options, option.WithAPIKey(opts.APIKey))
 	}
 	return &Provider{
-		name:        cmp.Or(opts.Name, "openai"),
-		key:         opts.APIKey,
-		idle:        cmp.Or(opts.IdleTimeout, defaultIdleTimeout),
+		line:        provider.Line{Provider: cmp.Or(opts.Name, "openai"), Key: opts.APIKey, Idle: cmp.Or(opts.IdleTimeout, defaultIdleTimeout)},
 		cacheKey:    opts.PromptCacheKey,
 		legacyMax:   opts.LegacyMaxTokens,
 		client:      client,
@@ -94,7 +91,7 @@ func versioned(base string) string {
 }
 
 // Name returns the configured name.
-func (p *Provider) Name() string { return p.name }
+func (p *Provider) Name() string { return p.line.Provider }
 
 // CloseIdleConnections closes connections that no Stream uses.
 func (p *Provider) CloseIdleConnections() { p.client.CloseIdleConnections() }
@@ -102,7 +99,7 @@ func (p *Provider) CloseIdleConnections() { p.client.CloseIdleConnections() }
 // Stream implements goclaw.Provider.
 func (p *Provider) Stream(ctx context.Context, req goclaw.ModelRequest, emit func(goclaw.Delta)) (goclaw.ModelReply, error) {
 	if ctx.Err() != nil {
-		return goclaw.ModelReply{}, p.cancelled(ctx)
+		return goclaw.ModelReply{}, p.line.Cancelled(ctx)
 	}
 	if emit == nil {
 		emit = func(goclaw.Delta) {}
@@ -110,11 +107,13 @@ func (p *Provider) Stream(ctx context.Context, req goclaw.ModelRequest, emit fun
 	call, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 
-	w := &watch{idle: p.idle, stop: cancel, refuse: p.responseError}
-	stream := p.completions.NewStreaming(call, p.params(req), option.WithMiddleware(w.do))
+	w := p.line.Watch(cancel)
+	stream := p.completions.NewStreaming(call, p.params(req), option.WithMiddleware(
+		func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) { return w.Do(r, next) },
+	))
 	defer func() { _ = stream.Close() }()
 
-	reply := &reply{provider: p.name, emit: emit}
+	reply := &reply{provider: p.line.Provider, emit: emit}
 	for stream.Next() {
 		if err := reply.add(stream.Current()); err != nil {
 			return goclaw.ModelReply{}, p.failure(ctx, call, w, err)

@@ -144,7 +144,7 @@ func TestStreamErrors(t *testing.T) {
 		{"no finish", "text/event-stream", chunks("", done, `{"content":"x"}`), goclaw.ProviderError{Kind: "cut", Retry: true}},
 		{"code", "text/event-stream", `data: {"error":{"message":"busy","code":503}}` + "\n\n", goclaw.ProviderError{Status: 503, Kind: "overloaded_error", Retry: true}},
 		{"code, final", "text/event-stream", `data: {"error":{"message":"no","code":401}}` + "\n\n", goclaw.ProviderError{Status: 401, Kind: "authentication_error"}},
-		{"text", "text/event-stream", `data: {"error":"model crashed"}` + "\n\n", goclaw.ProviderError{Status: 200, Kind: "server_error", Retry: true}},
+		{"text", "text/event-stream", `data: {"error":"model crashed"}` + "\n\n", goclaw.ProviderError{Status: 200, Kind: "api_error", Retry: true}},
 		{"object", "text/event-stream", `data: {"object":"error","message":"oops","type":"InternalServerError","code":500}` + "\n\n", goclaw.ProviderError{Status: 500, Kind: "InternalServerError", Retry: true}},
 		{"quota", "text/event-stream", `data: {"error":{"message":"pay","type":"insufficient_quota","code":"insufficient_quota"}}` + "\n\n", goclaw.ProviderError{Status: 200, Kind: "insufficient_quota"}},
 		{"JSON after 200", "application/json", `{"error":{"message":"maximum context length is 8192 tokens","code":"context_length_exceeded"}}`, goclaw.ProviderError{Status: 200, Kind: "context_length"}},

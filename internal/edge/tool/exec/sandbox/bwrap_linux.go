@@ -22,8 +22,9 @@ import (
 // bwrap ends, for whatever reason, the kernel ends all that it started; on its
 // own it would leave a process behind if it were killed while it sets up.
 type bubblewrap struct {
-	path  string
-	flags uintptr // of clone
+	path   string
+	flags  uintptr // of clone
+	stages *stages
 }
 
 // findBubblewrap tries the ways to start bwrap, the best first.
@@ -37,7 +38,7 @@ func findBubblewrap(ctx context.Context) (Sandbox, error) {
 		ways = append([]uintptr{unix.CLONE_NEWPID}, ways...)
 	}
 	for _, flags := range ways {
-		b := bubblewrap{path: path, flags: flags}
+		b := bubblewrap{path: path, flags: flags, stages: newStages()}
 		if err = try(ctx, b); err == nil {
 			return b, nil
 		}
@@ -75,13 +76,13 @@ func (b bubblewrap) Run(ctx context.Context, job Job) (Result, error) {
 		code, err := b.run(ctx, job, nil)
 		return Result{ExitCode: code}, err
 	}
-	s, err := newStage(job, placeMount)
+	s, err := b.stages.join(job, placer{placeMount, true})
 	if err != nil {
 		return Result{}, err
 	}
 	code, err := b.run(ctx, job, s)
-	discarded, settleErr := s.settle()
-	return Result{ExitCode: code, Discarded: discarded}, errors.Join(err, settleErr)
+	discarded, leaveErr := s.leave()
+	return Result{ExitCode: code, Discarded: discarded}, errors.Join(err, leaveErr)
 }
 
 // placeMount makes a mount point.
@@ -139,7 +140,7 @@ func (b bubblewrap) run(ctx context.Context, job Job, s *stage) (int, error) {
 		return 0, context.Cause(ctx)
 	}
 	if n, _ := started.Read(make([]byte, 1)); n == 0 {
-		return 0, fmt.Errorf("bubblewrap could not start the command (%v)", err)
+		return 0, fmt.Errorf("bubblewrap could not start the command (%v)", err) //nolint:errorlint // nil if bwrap ended well
 	}
 	return cmd.ProcessState.ExitCode(), nil
 }
@@ -216,11 +217,6 @@ func (b bubblewrap) options(job Job, s *stage) []string {
 	a = append(a, inside...)
 	// Mount points can be made no more once a mask is read-only.
 	return append(append(append(a, sealInside...), sealOutside...), "--chdir", job.Dir)
-}
-
-func (s *stage) shows(name string) bool {
-	_, ok := s.placed[name]
-	return ok
 }
 
 // exposed reports whether path shows through a mount of the host.

@@ -18,13 +18,20 @@
 // replaces the file by a rename, as editors do, and a file that doesn't exist
 // yet can't be masked at all. So a job with Private entries doesn't get the
 // workspace's root, but a stage: a folder that holds a hard link to each other
-// file, and each other folder as a mount (with Landlock: as a link). When the
-// command has ended, what it made, replaced or removed in the stage is done to
-// the workspace, but for private names, which are discarded and reported.
-// Hence, for such a job only:
-//   - new entries at the root appear in the workspace when the command ends,
-//     and not at all if this program is killed before;
-//   - folders at the root can't be removed or renamed by the command.
+// file, and each other folder as a mount (with Landlock: as a link). Jobs that
+// run at the same time on one workspace share its stage, so that appending to
+// one file, or making one folder, means what it always means. When a job ends,
+// before its Run returns, what commands have made, replaced or removed on the
+// stage is published: files as second names of the stage's own, so that a
+// command that still runs feeds both. Private names are discarded and
+// reported. Nothing is overwritten that somebody else has changed meanwhile:
+// their version is kept beside it under a name that is reported. Hence, for
+// such a job only:
+//   - new entries at the root appear in the workspace when a job ends, and not
+//     at all if this program is killed before;
+//   - folders at the root can't be removed or renamed by the command;
+//   - a command that was running already doesn't see what others put at the
+//     root meanwhile, until another job begins.
 //
 // A stage that a killed program left is removed by the next job.
 //

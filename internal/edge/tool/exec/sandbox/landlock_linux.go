@@ -26,7 +26,10 @@ const (
 
 // landlocked confines commands by denying access, in a child that is this very
 // program (see MaybeChild).
-type landlocked struct{ self string }
+type landlocked struct {
+	self   string
+	stages *stages
+}
 
 func findLandlock(ctx context.Context) (Sandbox, error) {
 	if os.Getenv(childMark) != "" {
@@ -46,7 +49,7 @@ func findLandlock(ctx context.Context) (Sandbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("landlock: %w", err)
 	}
-	l := landlocked{self}
+	l := landlocked{self, newStages()}
 	return l, try(ctx, l)
 }
 
@@ -92,7 +95,7 @@ func (l landlocked) Run(ctx context.Context, job Job) (Result, error) {
 		code, err := l.run(ctx, job, o)
 		return Result{ExitCode: code}, err
 	}
-	s, err := newStage(job, func(host, staged string, _ bool) error { return os.Symlink(host, staged) })
+	s, err := l.stages.join(job, placer{func(host, staged string, _ bool) error { return os.Symlink(host, staged) }, false})
 	if err != nil {
 		return Result{}, err
 	}
@@ -103,8 +106,8 @@ func (l landlocked) Run(ctx context.Context, job Job) (Result, error) {
 		o.grant(job, filepath.Join(job.Workspace, name))
 	}
 	code, err := l.run(ctx, job, o)
-	discarded, settleErr := s.settle()
-	return Result{ExitCode: code, Discarded: discarded}, errors.Join(err, settleErr)
+	discarded, leaveErr := s.leave()
+	return Result{ExitCode: code, Discarded: discarded}, errors.Join(err, leaveErr)
 }
 
 func newOrder(job Job, temp string) order {
@@ -213,7 +216,7 @@ func (l landlocked) run(ctx context.Context, job Job, o order) (int, error) {
 		timer := time.NewTimer(3 * Grace)
 		defer timer.Stop()
 		select {
-		case waitErr = <-done:
+		case <-done:
 		case <-timer.C:
 			_ = cmd.Process.Kill()
 			<-done

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -15,37 +17,90 @@ import (
 
 const stagePrefix = "goclaw-stage-"
 
-// stage stands in for the root of a workspace that has private entries. It is
-// locked while it is in use.
+// stages hands out the stages of one sandbox. Jobs that run at the same time
+// on one workspace share its stage, so that what they do to the same files has
+// the meaning that it would have in the workspace.
+type stages struct {
+	mu     sync.Mutex
+	active map[string]*shared // by workspace
+}
+
+func newStages() *stages { return &stages{active: map[string]*shared{}} }
+
+// shared is a folder that stands in for the root of a workspace that has
+// private entries. It is locked while it is in use, and guarded by stages.mu.
+type shared struct {
+	path string
+	lock *os.File
+	jobs int
+
+	// base is what stage and workspace had in common when they were last
+	// compared: the stage's inodes, by path from its root. What differs from
+	// it in the stage was done by a command.
+	base map[string]inode
+}
+
+// stage is a job's part in a shared stage.
 type stage struct {
-	path    string
+	*shared
+	all     *stages
 	job     Job
-	lock    *os.File
-	placed  map[string]inode // what was put there, by name
-	folders []string         // names whose content is the workspace's own
-	files   []string         // the same for files that could not be linked
+	placed  map[string]bool // the names that were there when the job began
+	folders []string        // names whose content is the workspace's own
+	files   []string        // the same for files that could not be linked
 }
 
 type inode struct{ dev, ino uint64 }
 
-// newStage builds a stage for job. place puts a folder, or a file that can't
-// be linked, where the command will find the workspace's own.
-func newStage(job Job, place func(host, staged string, isDir bool) error) (*stage, error) {
-	sweep(job.StageDir)
-	path, lock, err := lockedFolder(job.StageDir)
-	if err != nil {
+// placer puts a folder, or a file that can't be linked, where the command will
+// find the workspace's own.
+type placer struct {
+	place  func(host, staged string, isDir bool) error
+	mounts bool // what is placed is mounted over when a job begins
+}
+
+// join gives job a stage: the one that other jobs of its workspace use now,
+// brought up to date, or a new one.
+func (a *stages) join(job Job, p placer) (*stage, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	sh := a.active[job.Workspace]
+	if sh == nil {
+		sweep(job.StageDir)
+		path, lock, err := lockedFolder(job.StageDir)
+		if err != nil {
+			return nil, fmt.Errorf("stage the workspace: %w", err)
+		}
+		sh = &shared{path: path, lock: lock, base: map[string]inode{}}
+		if err := os.Chmod(path, 0o755); err != nil {
+			sh.remove()
+			return nil, fmt.Errorf("stage the workspace: %w", err)
+		}
+	}
+	s := &stage{shared: sh, all: a, job: job, placed: map[string]bool{}}
+	if err := s.fill(p); err != nil {
+		if sh.jobs == 0 {
+			sh.remove()
+		}
 		return nil, fmt.Errorf("stage the workspace: %w", err)
 	}
-	s := &stage{path: path, job: job, lock: lock, placed: map[string]inode{}}
-	err = os.Chmod(path, 0o755)
-	if err == nil {
-		err = s.fill(place)
-	}
-	if err != nil {
-		s.remove()
-		return nil, fmt.Errorf("stage the workspace: %w", err)
-	}
+	sh.jobs++
+	a.active[job.Workspace] = sh
 	return s, nil
+}
+
+// leave does to the workspace what commands did to the stage, and removes the
+// stage with its last job. It reports what it didn't do.
+func (s *stage) leave() (discarded []string, err error) {
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	discarded, err = s.publish()
+	s.jobs--
+	if s.jobs == 0 {
+		delete(s.all.active, s.job.Workspace)
+		s.remove()
+	}
+	return discarded, err
 }
 
 // lockedFolder makes a folder that nobody sweeps while lock is open.
@@ -85,161 +140,123 @@ func sweep(dir string) {
 			continue
 		}
 		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
-			os.RemoveAll(path)
+			_ = os.RemoveAll(path) // what stays is tried again by the next job
 		}
 		f.Close()
 	}
 }
 
-func (s *stage) fill(place func(host, staged string, isDir bool) error) error {
+// fill brings the stage up to date with the workspace: what is new or changed
+// there, and was not changed by a command here, is put on the stage.
+func (s *stage) fill(p placer) error {
 	entries, err := os.ReadDir(s.job.Workspace)
 	if err != nil {
 		return err
 	}
+	there := map[string]bool{}
 	for _, e := range entries {
-		name := e.Name()
-		if s.job.Private(name) {
+		if s.job.Private(e.Name()) {
 			continue
 		}
-		host, staged := filepath.Join(s.job.Workspace, name), filepath.Join(s.path, name)
-		switch mode := e.Type(); {
-		case mode.IsDir():
-			s.folders = append(s.folders, name)
-			err = place(host, staged, true)
-		case mode&fs.ModeSymlink != 0:
-			var target string
-			if target, err = os.Readlink(host); err == nil {
-				err = os.Symlink(target, staged)
-			}
-		case mode.IsRegular():
-			if os.Link(host, staged) != nil {
-				s.files = append(s.files, name)
-				err = place(host, staged, false)
-			}
-		default:
-			continue // devices, pipes and sockets are not shown
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // gone since
-		}
-		if err != nil {
+		there[e.Name()] = true
+		if err := s.put(e, p); err != nil && !errors.Is(err, fs.ErrNotExist) { // gone since
 			return err
 		}
-		if info, err := os.Lstat(staged); err == nil {
-			s.placed[name] = inodeOf(info)
-		}
 	}
-	return nil
-}
-
-func inodeOf(info fs.FileInfo) inode {
-	st := info.Sys().(*syscall.Stat_t) // always, on Linux
-	return inode{uint64(st.Dev), st.Ino}
-}
-
-// settle does to the workspace what the command did to the stage, and removes
-// the stage. It reports what it didn't do.
-func (s *stage) settle() (discarded []string, err error) {
-	defer s.remove()
-	src, err := os.Open(s.path)
-	if err != nil {
-		return nil, fmt.Errorf("settle the stage: %w", err)
-	}
-	defer src.Close()
-	dst, err := os.Open(s.job.Workspace)
-	if err != nil {
-		return nil, fmt.Errorf("settle the stage: %w", err)
-	}
-	defer dst.Close()
-	names, err := src.Readdirnames(-1)
-	if err != nil {
-		return nil, fmt.Errorf("settle the stage: %w", err)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if why := s.settleOne(src, dst, name); why != "" {
-			discarded = append(discarded, name+": "+why)
-		}
-	}
-	for name, was := range s.placed {
-		if slices.Contains(names, name) {
+	for path, was := range maps.Clone(s.base) {
+		if strings.Contains(path, "/") || there[path] {
 			continue
 		}
-		if slices.Contains(s.folders, name) || slices.Contains(s.files, name) {
-			discarded = append(discarded, name+": can't be removed or renamed by this command")
-			continue
+		// Gone from the workspace, or private by now. A mount point that is
+		// in use stays, and what commands put there counts as new.
+		if staged := filepath.Join(s.path, path); inodeAt(staged) == was {
+			_ = os.Remove(staged)
 		}
-		path := filepath.Join(s.job.Workspace, name)
-		info, err := os.Lstat(path)
-		if err != nil || info.Mode().IsRegular() && inodeOf(info) != was {
-			continue // gone or replaced since by somebody else
-		}
-		if err := os.Remove(path); err != nil {
-			discarded = append(discarded, fmt.Sprintf("%s: not removed: %v", name, err))
-		}
+		delete(s.base, path)
 	}
-	slices.Sort(discarded)
-	return discarded, nil
-}
-
-func (s *stage) settleOne(src, dst *os.File, name string) (why string) {
-	info, err := os.Lstat(filepath.Join(s.path, name))
-	if err != nil {
-		return err.Error()
-	}
-	if inodeOf(info) == s.placed[name] {
-		return ""
-	}
-	if s.job.Private(name) {
-		return "the name is private"
-	}
-	if m := info.Mode(); !m.IsRegular() && !m.IsDir() && m&fs.ModeSymlink == 0 {
-		return "neither a file, a folder nor a link"
-	}
-	if err := merge(src, dst, name); err != nil {
-		return err.Error()
-	}
-	return ""
-}
-
-// merge moves name from one folder to another. Files replace files; folders
-// that are on both sides are merged. No link is followed.
-func merge(src, dst *os.File, name string) error {
-	err := unix.Renameat(int(src.Fd()), name, int(dst.Fd()), name)
-	if err == nil || !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST) {
-		return err
-	}
-	from, err := openFolder(src, name)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	to, err := openFolder(dst, name)
-	if err != nil {
-		return err
-	}
-	defer to.Close()
-	names, err := from.Readdirnames(-1)
-	for _, n := range names {
-		err = errors.Join(err, merge(from, to, n))
+	staged, err := os.ReadDir(s.path)
+	for _, e := range staged {
+		s.placed[e.Name()] = true
 	}
 	return err
 }
 
-func openFolder(dir *os.File, name string) (*os.File, error) {
-	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
+// put places one entry of the workspace, unless a command has changed or
+// removed it on the stage.
+func (s *stage) put(e fs.DirEntry, p placer) error {
+	name := e.Name()
+	host, staged := filepath.Join(s.job.Workspace, name), filepath.Join(s.path, name)
+	was, known := s.base[name]
+	now := inodeAt(staged)
+	ours := now == was // the stage has what it was given, or neither has anything
+	missing := now == inode{}
+	switch mode := e.Type(); {
+	case mode.IsDir():
+		if missing && !known {
+			if err := p.place(host, staged, true); err != nil {
+				return err
+			}
+			now, ours = inodeAt(staged), true
+			s.base[name] = now
+		}
+		if now != (inode{}) && (ours || p.mounts && isFolder(staged)) {
+			s.folders = append(s.folders, name)
+		}
+		return nil
+	case mode&fs.ModeSymlink != 0:
+		target, err := os.Readlink(host)
+		if err != nil {
+			return err
+		}
+		if placed, err := os.Readlink(staged); !ours || err == nil && placed == target {
+			return nil
+		}
+		_ = os.Remove(staged)
+		if err := os.Symlink(target, staged); err != nil {
+			return err
+		}
+	case mode.IsRegular():
+		if !ours || !missing && now == inodeAt(host) {
+			return nil
+		}
+		_ = os.Remove(staged)
+		if os.Link(host, staged) != nil {
+			s.files = append(s.files, name)
+			if err := p.place(host, staged, false); err != nil {
+				return err
+			}
+		}
+	default:
+		return nil // devices, pipes and sockets are not shown
 	}
-	return os.NewFile(uintptr(fd), name), nil
+	s.base[name] = inodeAt(staged)
+	return nil
 }
 
-func (s *stage) remove() {
+// inodeAt is the inode of what is at path, zero if nothing is.
+func inodeAt(path string) inode {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return inode{}
+	}
+	st := info.Sys().(*syscall.Stat_t) // always, on Linux
+	return inode{uint64(st.Dev), st.Ino}
+}
+
+func isFolder(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
+}
+
+func (sh *shared) remove() {
 	// What is left is empty mount points and second names of files; the next
 	// job sweeps what can't be removed now.
-	_ = os.RemoveAll(s.path)
-	s.lock.Close()
+	_ = os.RemoveAll(sh.path)
+	sh.lock.Close()
 }
+
+// shows reports whether name was on the stage when the job began.
+func (s *stage) shows(name string) bool { return s.placed[name] }
 
 // dir is where a path of the workspace lies on the stage.
 func (s *stage) dir(path string) string {

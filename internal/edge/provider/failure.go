@@ -1,4 +1,4 @@
-package openai
+package provider
 
 import (
 	"bufio"
@@ -16,8 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openai/openai-go/v3/packages/ssestream"
-
 	"goclaw"
 )
 
@@ -27,61 +25,65 @@ const (
 	maxDelay        = 7 * 24 * time.Hour
 )
 
-// failure turns what ended a call early into a *goclaw.ProviderError. The
+// errMalformed marks a reply that is no sensible stream.
+var errMalformed = errors.New("malformed reply")
+
+// Malformed marks err as a reply that is no sensible stream.
+func Malformed(err error) error { return fmt.Errorf("%w: %w", errMalformed, err) }
+
+// Line is what the failures of one provider's calls are worded with.
+type Line struct {
+	Provider string        // its name
+	Key      string        // its key, which no message may hold
+	Idle     time.Duration // the longest silence of the server
+}
+
+// Failure turns what ended a call early into a *goclaw.ProviderError. The
 // order matters: a cancelled context shows up as all sorts of read errors.
-func (p *Provider) failure(ctx, call context.Context, w *watch, err error) error {
+func (l Line) Failure(ctx, call context.Context, w *Watch, err error) error {
 	var known *goclaw.ProviderError
-	var event *ssestream.StreamError
-	var other *streamError
 	var syntax *json.SyntaxError
 	var mismatch *json.UnmarshalTypeError
 	switch {
 	case ctx.Err() != nil:
-		return p.cancelled(ctx)
+		return l.Cancelled(ctx)
 	case errors.Is(context.Cause(call), errStall):
-		return p.fail("stall", fmt.Sprintf("no data for %v", p.idle), errStall)
+		return l.fail("stall", fmt.Sprintf("no data for %v", l.Idle), errStall)
 	case errors.As(err, &known):
 		return known
-	case errors.As(err, &event):
-		return p.eventError(event.Event.Data)
-	case errors.As(err, &other):
-		return p.eventError(other.body)
-	case errors.As(err, &syntax), errors.As(err, &mismatch), errors.Is(err, bufio.ErrTooLong):
-		return p.fail("malformed", err.Error(), err)
+	case errors.Is(err, errMalformed), errors.As(err, &syntax), errors.As(err, &mismatch), errors.Is(err, bufio.ErrTooLong):
+		return l.fail("malformed", err.Error(), err)
 	case w.answered:
-		return p.fail("cut", "the stream ended before the reply was complete", cmp.Or(err, io.ErrUnexpectedEOF))
+		return l.fail("cut", "the stream ended before the reply was complete", cmp.Or(err, io.ErrUnexpectedEOF))
 	}
 	var where *url.Error // its text repeats the URL
 	if errors.As(err, &where) {
 		err = where.Err
 	}
-	return p.fail("network", err.Error(), err)
+	return l.fail("network", err.Error(), err)
 }
 
-func (p *Provider) cancelled(ctx context.Context) error {
+// Cancelled is the failure of a call whose context has ended.
+func (l Line) Cancelled(ctx context.Context) error {
 	cause := context.Cause(ctx)
-	return &goclaw.ProviderError{Provider: p.name, Kind: "cancelled", Message: cause.Error(), Err: cause}
+	return &goclaw.ProviderError{Provider: l.Provider, Kind: "cancelled", Message: cause.Error(), Err: cause}
 }
 
 // fail is a failure that the server did not report itself; all such may be
 // tried again.
-func (p *Provider) fail(kind, message string, err error) error {
-	return &goclaw.ProviderError{Provider: p.name, Kind: kind, Message: p.clean(message), Retry: true, Err: err}
+func (l Line) fail(kind, message string, err error) error {
+	return &goclaw.ProviderError{Provider: l.Provider, Kind: kind, Message: l.clean(message), Retry: true, Err: err}
 }
 
-// streamError is an error event that the SDK takes for a chunk.
-type streamError struct{ body []byte }
-
-func (e *streamError) Error() string { return "the stream carries an error" }
-
-// eventError is an error event in a stream that began well.
-func (p *Provider) eventError(body []byte) error {
+// Event is the failure that an error event tells of, in a stream that began
+// well.
+func (l Line) Event(body []byte) error {
 	said := errorBody(body)
+	kind := cmp.Or(said.kind, "api_error")
 	e := &goclaw.ProviderError{
-		Provider: p.name, Status: http.StatusOK,
-		Kind:    cmp.Or(said.kind, "server_error"),
-		Message: p.clean(cmp.Or(said.message, "the server reported an error")),
-		Retry:   !slices.Contains(finalKinds(), said.kind),
+		Provider: l.Provider, Status: http.StatusOK, Kind: kind,
+		Message: l.clean(cmp.Or(said.message, "the server reported an error")),
+		Retry:   !slices.Contains(finalKinds(), kind),
 	}
 	if said.status != 0 { // what the status would have been, had it come in time
 		e.Status = said.status
@@ -99,12 +101,12 @@ func finalKinds() []string {
 	return []string{
 		"invalid_request_error", "invalid_prompt", "authentication_error", "invalid_api_key", "permission_error",
 		"not_found_error", "model_not_found", "insufficient_quota", "billing_hard_limit_reached",
-		"content_filter", "context_length",
+		"billing_error", "request_too_large", "content_filter", "context_length",
 	}
 }
 
-// responseError returns an error unless res is the stream that was asked for.
-func (p *Provider) responseError(res *http.Response) error {
+// refusal returns an error unless res is the stream that was asked for.
+func (l Line) refusal(res *http.Response) error {
 	contentType := res.Header.Get("Content-Type")
 	if res.StatusCode == http.StatusOK && !strings.Contains(contentType, "json") && !strings.Contains(contentType, "html") {
 		return nil
@@ -113,10 +115,10 @@ func (p *Provider) responseError(res *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
 	said := errorBody(body)
 	e := &goclaw.ProviderError{
-		Provider: p.name,
+		Provider: l.Provider,
 		Status:   res.StatusCode,
 		Kind:     cmp.Or(said.kind, statusKind(res.StatusCode)),
-		Message:  p.clean(cmp.Or(said.message, plainText(contentType, body), http.StatusText(res.StatusCode))),
+		Message:  l.clean(cmp.Or(said.message, plainText(contentType, body), http.StatusText(res.StatusCode))),
 		After:    retryAfter(res),
 	}
 	e.Retry = retryable(res, e.Kind)
@@ -125,7 +127,7 @@ func (p *Provider) responseError(res *http.Response) error {
 		e.Kind, e.Retry = "context_length", false
 	case res.StatusCode == http.StatusOK && said == (spoken{}):
 		e.Kind, e.Retry = "malformed", true
-		e.Message = p.clean(fmt.Sprintf("a stream was asked for, %q came", contentType))
+		e.Message = l.clean(fmt.Sprintf("a stream was asked for, %q came", contentType))
 	}
 	return e
 }
@@ -237,14 +239,14 @@ func tooLong(kind, message string) bool {
 	message = strings.ToLower(message)
 	return slices.ContainsFunc([]string{
 		"context length", "context window", "context size", "context limit", "prompt is too long", "too many tokens",
-		"input token count",
+		"input token count", "input is too long",
 	}, func(words string) bool { return strings.Contains(message, words) })
 }
 
 // clean makes a server's text fit for logs: short, and without the key.
-func (p *Provider) clean(message string) string {
-	if p.key != "" {
-		message = strings.ReplaceAll(message, p.key, "[key]")
+func (l Line) clean(message string) string {
+	if l.Key != "" {
+		message = strings.ReplaceAll(message, l.Key, "[key]")
 	}
 	message = strings.ToValidUTF8(strings.TrimSpace(message), "")
 	if len(message) > maxErrorMessage {
@@ -271,10 +273,29 @@ func retryAfter(res *http.Response) time.Duration {
 	if t, err := http.ParseTime(after); err == nil {
 		return max(0, t.Sub(now))
 	}
-	var longest time.Duration
 	if res.StatusCode != http.StatusTooManyRequests {
-		return longest
+		return 0
 	}
+	return max(untilReset(h, now), afterReset(h))
+}
+
+// untilReset is the latest reset, in Anthropic's headers, of a limit that is
+// used up.
+func untilReset(h http.Header, now time.Time) (longest time.Duration) {
+	for _, limit := range []string{"Requests", "Tokens", "Input-Tokens", "Output-Tokens"} {
+		prefix := "Anthropic-Ratelimit-" + limit
+		if h.Get(prefix+"-Remaining") != "0" {
+			continue
+		}
+		if t, err := time.Parse(time.RFC3339, h.Get(prefix+"-Reset")); err == nil {
+			longest = max(longest, t.Sub(now))
+		}
+	}
+	return longest
+}
+
+// afterReset is the same in OpenAI's headers.
+func afterReset(h http.Header) (longest time.Duration) {
 	for _, limit := range []string{"Requests", "Tokens"} {
 		if left := h.Get("X-Ratelimit-Remaining-" + limit); left != "0" && left != "" {
 			continue

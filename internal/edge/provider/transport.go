@@ -1,4 +1,4 @@
-package openai
+package provider
 
 import (
 	"context"
@@ -6,8 +6,6 @@ import (
 	"io"
 	"net/http"
 	"time"
-
-	"github.com/openai/openai-go/v3/option"
 )
 
 var (
@@ -21,9 +19,9 @@ const (
 	drainLimit   = 4096
 )
 
-// newClient copies c, or makes a client, that never follows a redirect: a
+// Client copies c, or makes a client, that never follows a redirect: a
 // redirect would be a second request, and would carry the key elsewhere.
-func newClient(c *http.Client) *http.Client {
+func Client(c *http.Client) *http.Client {
 	var client http.Client
 	if c != nil {
 		client = *c
@@ -36,9 +34,9 @@ func newClient(c *http.Client) *http.Client {
 	return &client
 }
 
-// watch follows one request: it cancels the call when the server is silent for
+// Watch follows one request: it cancels the call when the server is silent for
 // too long, and turns a response that is no stream into an error.
-type watch struct {
+type Watch struct {
 	idle   time.Duration
 	stop   context.CancelCauseFunc
 	refuse func(*http.Response) error
@@ -49,8 +47,13 @@ type watch struct {
 	closed   bool
 }
 
-// do is the SDK's middleware.
-func (w *watch) do(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+// Watch returns a watch over one call, which stop cancels.
+func (l Line) Watch(stop context.CancelCauseFunc) *Watch {
+	return &Watch{idle: l.Idle, stop: stop, refuse: l.refusal}
+}
+
+// Do is the middleware of the SDKs.
+func (w *Watch) Do(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	w.silence = time.AfterFunc(w.idle, func() { w.stop(errStall) })
 	defer w.silence.Stop()
 	res, err := next(req)
@@ -69,7 +72,7 @@ func (w *watch) do(req *http.Request, next option.MiddlewareNext) (*http.Respons
 
 // Read reads the body. Only waiting for the server counts as silence: a slow
 // reader is no stall.
-func (w *watch) Read(p []byte) (int, error) {
+func (w *Watch) Read(p []byte) (int, error) {
 	w.silence.Reset(w.idle)
 	defer w.silence.Stop()
 	return w.body.Read(p)
@@ -77,7 +80,7 @@ func (w *watch) Read(p []byte) (int, error) {
 
 // Close reads what little follows a complete reply, so that the connection can
 // be used again, and closes the body.
-func (w *watch) Close() error {
+func (w *Watch) Close() error {
 	if w.closed {
 		return nil
 	}

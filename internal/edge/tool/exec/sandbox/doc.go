@@ -24,9 +24,9 @@
 // before its Run returns, what commands have made, replaced or removed on the
 // stage is published: files as second names of the stage's own, so that a
 // command that still runs feeds both. Private names are discarded and
-// reported. Nothing is overwritten that somebody else has changed meanwhile:
-// their version is kept beside it under a name that is reported. Hence, for
-// such a job only:
+// reported. Where somebody else has changed the same file meanwhile, the newer
+// version has the name and the other is kept beside it, which is reported.
+// Hence, for such a job only:
 //   - new entries at the root appear in the workspace when a job ends, and not
 //     at all if this program is killed before;
 //   - folders at the root can't be removed or renamed by the command;

@@ -84,6 +84,7 @@ func (l landlocked) Run(ctx context.Context, job Job) (Result, error) {
 	if job.Private == nil && job.StageDir != "" && slices.ContainsFunc(job.Hidden, func(p string) bool { return top(p, job.Workspace) != "" }) {
 		// Granting the root's entries one by one would keep the command from
 		// making new ones.
+		job.Rule = "hidden"
 		job.Private = func(name string) bool {
 			return slices.Contains(job.Hidden, filepath.Join(job.Workspace, name))
 		}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -43,8 +44,7 @@ func (s *stage) publish() ([]string, error) {
 	for _, name := range names {
 		if s.job.Private(name) {
 			p.discard(name, "the name is private")
-			_ = os.RemoveAll(s.path + "/" + name)
-			continue
+			continue // it goes with the stage
 		}
 		p.entry(src, dst, name, name)
 	}
@@ -62,7 +62,7 @@ func (p *publication) discard(path, why string) {
 func (p *publication) entry(src, dst *os.File, name, path string) {
 	p.seen[path] = true
 	st, err := lookAt(src, name)
-	if err != nil || st.inode == p.base[path] && (st.mode != unix.S_IFDIR || empty(src, name)) {
+	if err != nil || st.stamp == p.base[path] && (st.mode != unix.S_IFDIR || empty(src, name)) {
 		return // gone since, or unchanged
 	}
 	switch st.mode {
@@ -116,48 +116,127 @@ func (p *publication) published(path string) bool {
 	return false
 }
 
-// leaf publishes a file or a link that a command made or replaced. What
-// somebody else has put under that name meanwhile is kept beside it.
-func (p *publication) leaf(src, dst *os.File, base, path string, st entryStat) error {
-	name := base // in the workspace
-	was, known := p.base[path]
-	there, err := lookAt(dst, name)
-	changed := !known || there.inode != was
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return err
-	case there.inode == st.inode:
-		p.base[path] = st.inode
+// leaf publishes a file or a link that a command made, changed or replaced.
+// What somebody else has put under that name meanwhile is kept: of two files
+// the newer has the name, and the other one beside it.
+func (p *publication) leaf(src, dst *os.File, name, path string, st entryStat) error {
+	if there, err := lookAt(dst, name); err == nil && there.same(st.stamp) {
+		p.base[path] = st.stamp
 		return nil
-	case there.mode == unix.S_IFDIR:
-		as := spare(dst, name)
-		p.discard(path, "a folder of that name was made meanwhile by somebody else; this command's version is kept as "+as)
-		name = as
-	case changed && there.mode == unix.S_IFREG:
-		as := spare(dst, name)
-		if err := unix.Renameat2(int(dst.Fd()), name, int(dst.Fd()), as, unix.RENAME_NOREPLACE); err != nil {
+	}
+	temp := fmt.Sprintf(".goclaw-%d-%d", st.dev, st.ino)
+	if err := copyName(src, name, dst, temp, st.mode); err != nil {
+		return err
+	}
+	was := p.base[path]
+	p.base[path] = st.stamp
+	fd := int(dst.Fd())
+	for {
+		err := unix.Renameat2(fd, temp, fd, name, unix.RENAME_NOREPLACE)
+		if errors.Is(err, unix.EINVAL) { // a file system that can't tell
+			return unix.Renameat(fd, temp, fd, name)
+		}
+		if !errors.Is(err, unix.EEXIST) {
 			return err
 		}
-		p.discard(path, "it was changed meanwhile by somebody else, whose version is kept as "+as)
-	}
-	temp := fmt.Sprintf(".goclaw-%d-%d", st.inode.dev, st.inode.ino)
-	if st.mode == unix.S_IFLNK {
-		var target string
-		if target, err = readLink(src, base); err == nil {
-			err = unix.Symlinkat(target, int(dst.Fd()), temp)
+		there, err := lookAt(dst, name)
+		if err != nil {
+			continue // gone since
 		}
-	} else {
-		err = unix.Linkat(int(src.Fd()), base, int(dst.Fd()), temp, 0)
+		if there.mode == unix.S_IFDIR || there.stamp != was && there.mode == unix.S_IFREG && there.mtime > st.mtime {
+			as := spare(dst, name)
+			p.discard(path, "it was changed meanwhile by somebody else; this command's version is kept as "+as)
+			return unix.Renameat2(fd, temp, fd, as, unix.RENAME_NOREPLACE)
+		}
+		if err := unix.Renameat2(fd, temp, fd, name, unix.RENAME_EXCHANGE); err != nil {
+			if errors.Is(err, unix.ENOENT) {
+				continue
+			}
+			return err
+		}
+		return p.retire(dst, temp, name, path, was)
 	}
+}
+
+// retire removes what has lost its name to a command's version, unless it is
+// somebody else's.
+func (p *publication) retire(dst *os.File, temp, name, path string, was stamp) error {
+	old, err := lookAt(dst, temp)
 	if err != nil {
 		return err
 	}
-	if err := unix.Renameat(int(dst.Fd()), temp, int(dst.Fd()), name); err != nil {
-		return errors.Join(err, unix.Unlinkat(int(dst.Fd()), temp, 0))
+	if old.stamp == was || old.mode == unix.S_IFLNK {
+		return unix.Unlinkat(int(dst.Fd()), temp, 0)
 	}
-	p.base[path] = st.inode
+	as := spare(dst, name)
+	p.discard(path, "it was changed meanwhile by somebody else, whose version is kept as "+as)
+	return unix.Renameat2(int(dst.Fd()), temp, int(dst.Fd()), as, unix.RENAME_NOREPLACE)
+}
+
+// copyName gives a file a second name, or a link a copy.
+func copyName(src *os.File, name string, dst *os.File, as string, mode uint32) error {
+	if mode != unix.S_IFLNK {
+		return unix.Linkat(int(src.Fd()), name, int(dst.Fd()), as, 0)
+	}
+	target, err := readLink(src, name)
+	if err != nil {
+		return err
+	}
+	return unix.Symlinkat(target, int(dst.Fd()), as)
+}
+
+// pull brings a folder that a command made on the stage, and that was
+// published since, up to date with the workspace's.
+func (s *stage) pull(name string) error {
+	src, err := os.Open(s.job.Workspace)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := os.Open(s.path)
+	if err != nil {
+		return err
+	}
+	defer dst.Close()
+	s.pullEntry(src, dst, name, name)
 	return nil
+}
+
+// pullEntry leaves alone what a command has changed, and what can't be linked.
+func (s *stage) pullEntry(src, dst *os.File, name, path string) {
+	host, err := lookAt(src, name)
+	if err != nil || slices.Contains(s.job.Hidden, filepath.Join(s.job.Workspace, path)) {
+		return
+	}
+	if host.mode == unix.S_IFDIR {
+		_ = unix.Mkdirat(int(dst.Fd()), name, host.perm) // it may be there
+		from, err := openFolder(src, name)
+		if err != nil {
+			return
+		}
+		defer from.Close()
+		to, err := openFolder(dst, name)
+		if err != nil {
+			return
+		}
+		defer to.Close()
+		names, _ := from.Readdirnames(-1)
+		for _, n := range names {
+			s.pullEntry(from, to, n, path+"/"+n)
+		}
+		return
+	}
+	staged, err := lookAt(dst, name)
+	if err == nil && (staged.same(host.stamp) || staged.stamp != s.base[path]) || err != nil && s.base[path] != (stamp{}) {
+		return // the same, changed by a command, or removed by one
+	}
+	_ = unix.Unlinkat(int(dst.Fd()), name, 0)
+	if copyName(src, name, dst, name, host.mode) != nil {
+		return
+	}
+	if st, err := lookAt(dst, name); err == nil {
+		s.base[path] = st.stamp
+	}
 }
 
 // spare is a name beside name that nothing has.
@@ -188,7 +267,7 @@ func (p *publication) removals(dst *os.File) {
 	}
 }
 
-func (p *publication) removal(dst *os.File, path string, was inode) error {
+func (p *publication) removal(dst *os.File, path string, was stamp) error {
 	parts := strings.Split(path, "/")
 	for _, name := range parts[:len(parts)-1] {
 		next, err := openFolder(dst, name)
@@ -203,7 +282,7 @@ func (p *publication) removal(dst *os.File, path string, was inode) error {
 	}
 	name := parts[len(parts)-1]
 	there, err := lookAt(dst, name)
-	if err != nil || there.mode == unix.S_IFREG && there.inode != was {
+	if err != nil || there.mode == unix.S_IFREG && !there.same(was) {
 		return nil // gone, or replaced since by somebody else
 	}
 	return unix.Unlinkat(int(dst.Fd()), name, 0)
@@ -211,17 +290,27 @@ func (p *publication) removal(dst *os.File, path string, was inode) error {
 
 // entryStat is what is known of a folder's entry.
 type entryStat struct {
-	inode inode
-	mode  uint32 // its type
-	perm  uint32
+	stamp
+	mode uint32 // its type
+	perm uint32
 }
 
+// lookAt looks at an entry of dir, or at a path if dir is nil, and follows no
+// link.
 func lookAt(dir *os.File, name string) (entryStat, error) {
+	fd := unix.AT_FDCWD
+	if dir != nil {
+		fd = int(dir.Fd())
+	}
 	var st unix.Stat_t
-	if err := unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return entryStat{}, err
 	}
-	return entryStat{inode{uint64(st.Dev), st.Ino}, st.Mode & unix.S_IFMT, st.Mode & 0o7777}, nil
+	e := entryStat{stamp{dev: uint64(st.Dev), ino: st.Ino}, st.Mode & unix.S_IFMT, st.Mode & 0o7777}
+	if e.mode == unix.S_IFREG {
+		e.mtime = st.Mtim.Nano()
+	}
+	return e, nil
 }
 
 // empty reports whether a folder holds nothing: a mount point that is mounted

@@ -35,6 +35,9 @@ type Job struct {
 	// Private reports whether an entry at the workspace's root must neither
 	// be seen nor be made; nil if there is none. See the package comment.
 	Private func(name string) bool
+	// Rule names what Private hides: jobs of one workspace share a stage only
+	// if their rules have one name.
+	Rule string
 	// StageDir is an existing folder on the workspace's file system for what
 	// is temporary; it is needed with Private. What jobs leave there that were
 	// killed is removed by later ones.

@@ -120,7 +120,7 @@ func TestSettling(t *testing.T) {
 			}
 			want := []string{
 				"both: it was changed meanwhile by somebody else, whose version is kept as both.conflict-1",
-				"file-or-folder: a folder of that name was made meanwhile by somebody else; this command's version is kept as file-or-folder.conflict-1",
+				"file-or-folder: it was changed meanwhile by somebody else; this command's version is kept as file-or-folder.conflict-1",
 				"new-file: it was changed meanwhile by somebody else, whose version is kept as new-file.conflict-1",
 				"secret: the name is private",
 			}

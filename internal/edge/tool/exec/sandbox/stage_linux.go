@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,10 +21,13 @@ const stagePrefix = "goclaw-stage-"
 // the meaning that it would have in the workspace.
 type stages struct {
 	mu     sync.Mutex
-	active map[string]*shared // by workspace
+	active map[place]*shared
 }
 
-func newStages() *stages { return &stages{active: map[string]*shared{}} }
+// place tells stages apart: jobs with other private entries must not meet.
+type place struct{ workspace, rule string }
+
+func newStages() *stages { return &stages{active: map[place]*shared{}} }
 
 // shared is a folder that stands in for the root of a workspace that has
 // private entries. It is locked while it is in use, and guarded by stages.mu.
@@ -35,9 +37,9 @@ type shared struct {
 	jobs int
 
 	// base is what stage and workspace had in common when they were last
-	// compared: the stage's inodes, by path from its root. What differs from
+	// compared: the stage's entries, by path from its root. What differs from
 	// it in the stage was done by a command.
-	base map[string]inode
+	base map[string]stamp
 }
 
 // stage is a job's part in a shared stage.
@@ -50,7 +52,14 @@ type stage struct {
 	files   []string        // the same for files that could not be linked
 }
 
-type inode struct{ dev, ino uint64 }
+// stamp tells whether an entry is still what it was; zero is no entry.
+type stamp struct {
+	dev, ino uint64
+	mtime    int64 // of files, in nanoseconds
+}
+
+// same reports whether two names are of one file.
+func (s stamp) same(t stamp) bool { return s.dev == t.dev && s.ino == t.ino }
 
 // placer puts a folder, or a file that can't be linked, where the command will
 // find the workspace's own.
@@ -64,14 +73,14 @@ type placer struct {
 func (a *stages) join(job Job, p placer) (*stage, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	sh := a.active[job.Workspace]
+	sh := a.active[job.stageKey()]
 	if sh == nil {
 		sweep(job.StageDir)
 		path, lock, err := lockedFolder(job.StageDir)
 		if err != nil {
 			return nil, fmt.Errorf("stage the workspace: %w", err)
 		}
-		sh = &shared{path: path, lock: lock, base: map[string]inode{}}
+		sh = &shared{path: path, lock: lock, base: map[string]stamp{}}
 		if err := os.Chmod(path, 0o755); err != nil {
 			sh.remove()
 			return nil, fmt.Errorf("stage the workspace: %w", err)
@@ -85,9 +94,11 @@ func (a *stages) join(job Job, p placer) (*stage, error) {
 		return nil, fmt.Errorf("stage the workspace: %w", err)
 	}
 	sh.jobs++
-	a.active[job.Workspace] = sh
+	a.active[job.stageKey()] = sh
 	return s, nil
 }
+
+func (j Job) stageKey() place { return place{j.Workspace, j.Rule} }
 
 // leave does to the workspace what commands did to the stage, and removes the
 // stage with its last job. It reports what it didn't do.
@@ -97,7 +108,7 @@ func (s *stage) leave() (discarded []string, err error) {
 	discarded, err = s.publish()
 	s.jobs--
 	if s.jobs == 0 {
-		delete(s.all.active, s.job.Workspace)
+		delete(s.all.active, s.job.stageKey())
 		s.remove()
 	}
 	return discarded, err
@@ -169,7 +180,7 @@ func (s *stage) fill(p placer) error {
 		}
 		// Gone from the workspace, or private by now. A mount point that is
 		// in use stays, and what commands put there counts as new.
-		if staged := filepath.Join(s.path, path); inodeAt(staged) == was {
+		if staged := filepath.Join(s.path, path); stampAt(staged) == was {
 			_ = os.Remove(staged)
 		}
 		delete(s.base, path)
@@ -187,22 +198,21 @@ func (s *stage) put(e fs.DirEntry, p placer) error {
 	name := e.Name()
 	host, staged := filepath.Join(s.job.Workspace, name), filepath.Join(s.path, name)
 	was, known := s.base[name]
-	now := inodeAt(staged)
+	now := stampAt(staged)
 	ours := now == was // the stage has what it was given, or neither has anything
-	missing := now == inode{}
 	switch mode := e.Type(); {
 	case mode.IsDir():
-		if missing && !known {
+		if now == (stamp{}) && !known {
 			if err := p.place(host, staged, true); err != nil {
 				return err
 			}
-			now, ours = inodeAt(staged), true
-			s.base[name] = now
+			s.base[name], ours = stampAt(staged), true
 		}
-		if now != (inode{}) && (ours || p.mounts && isFolder(staged)) {
+		if ours {
 			s.folders = append(s.folders, name)
+			return nil
 		}
-		return nil
+		return s.pull(name)
 	case mode&fs.ModeSymlink != 0:
 		target, err := os.Readlink(host)
 		if err != nil {
@@ -216,7 +226,11 @@ func (s *stage) put(e fs.DirEntry, p placer) error {
 			return err
 		}
 	case mode.IsRegular():
-		if !ours || !missing && now == inodeAt(host) {
+		if known && now.same(stampAt(host)) {
+			s.base[name] = now // one file under two names, whoever wrote to it
+			return nil
+		}
+		if !ours {
 			return nil
 		}
 		_ = os.Remove(staged)
@@ -229,23 +243,17 @@ func (s *stage) put(e fs.DirEntry, p placer) error {
 	default:
 		return nil // devices, pipes and sockets are not shown
 	}
-	s.base[name] = inodeAt(staged)
+	s.base[name] = stampAt(staged)
 	return nil
 }
 
-// inodeAt is the inode of what is at path, zero if nothing is.
-func inodeAt(path string) inode {
-	info, err := os.Lstat(path)
+// stampAt is the stamp of what is at path.
+func stampAt(path string) stamp {
+	st, err := lookAt(nil, path)
 	if err != nil {
-		return inode{}
+		return stamp{}
 	}
-	st := info.Sys().(*syscall.Stat_t) // always, on Linux
-	return inode{uint64(st.Dev), st.Ino}
-}
-
-func isFolder(path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && info.IsDir()
+	return st.stamp
 }
 
 func (sh *shared) remove() {

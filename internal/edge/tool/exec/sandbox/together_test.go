@@ -36,13 +36,17 @@ func TestTogether(t *testing.T) {
 			}
 			const n = 20
 			var wg sync.WaitGroup
-			long := job("while [ ! -e stop ]; do sleep 0.01; done; echo late >> effects; mkdir -p out; echo late >> out/log; cat MEMORY.md")
+			long := job("mkdir early; echo begin >> early/log; while [ ! -e stop ]; do sleep 0.01; done; echo late >> effects; mkdir -p out; echo late >> out/log; cat MEMORY.md")
 			wg.Go(func() { must(t, box, long) })
+			for count(t, filepath.Join(ws, "early/log"), "begin") == 0 {
+				must(t, box, job("true")) // publishes what the long command has done
+			}
+			write(t, ws, "early/theirs", "theirs")
 			for i := range n {
 				wg.Go(func() {
 					id := fmt.Sprintf("w%d", i)
-					must(t, box, job(fmt.Sprintf("echo %[1]s >> effects; mkdir -p out/deep; echo %[1]s >> out/log; echo %[1]s > out/deep/%[1]s; echo %[1]s >> old/log", id)))
-					for _, file := range []string{"effects", "out/log", "out/deep/" + id, "old/log"} {
+					must(t, box, job(fmt.Sprintf("echo %[1]s >> effects; mkdir -p out/deep; echo %[1]s >> out/log; echo %[1]s > out/deep/%[1]s; echo %[1]s >> old/log; cat early/theirs && echo %[1]s >> early/log", id)))
+					for _, file := range []string{"effects", "out/log", "out/deep/" + id, "old/log", "early/log"} {
 						if got := count(t, filepath.Join(ws, file), id); got != 1 {
 							t.Errorf("when %s returned its line was in %s %d times", id, file, got)
 						}
@@ -64,7 +68,7 @@ func TestTogether(t *testing.T) {
 				must(t, box, job("true"))
 			})
 			wg.Wait()
-			for _, file := range []string{"effects", "out/log", "old/log"} {
+			for _, file := range []string{"effects", "out/log", "old/log", "early/log"} {
 				for i := range n {
 					if got := count(t, filepath.Join(ws, file), fmt.Sprintf("w%d", i)); got != 1 {
 						t.Errorf("in the end w%d is in %s %d times", i, file, got)
@@ -109,4 +113,68 @@ func count(t *testing.T, file, line string) int {
 		return len(lines)
 	}
 	return len(slices.DeleteFunc(lines, func(l string) bool { return l != line }))
+}
+
+// What a command does to a file that somebody else replaces meanwhile is kept,
+// and so is theirs.
+func TestReplacedMeanwhile(t *testing.T) {
+	for _, name := range []string{"bubblewrap", "landlock"} {
+		t.Run(name, func(t *testing.T) {
+			box := find(t, name)
+			ws, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, ws, "log", "old\n")
+			write(t, ws, "sync/off", "")
+			res, err := box.Run(t.Context(), sandbox.Job{
+				Command: "echo go; while [ ! -e sync/on ]; do sleep 0.01; done; echo mine >> log",
+				Dir:     ws, Workspace: ws, StageDir: t.TempDir(),
+				Output:  &trigger{act: func() { replace(t, ws, "log", "theirs"); write(t, ws, "sync/on", "") }},
+				Private: func(name string) bool { return name == "MEMORY.md" },
+			})
+			if err != nil || len(res.Discarded) != 1 {
+				t.Fatalf("%+v, %v", res, err)
+			}
+			for file, want := range map[string]string{"log": "old\nmine\n", "log.conflict-1": "theirs"} {
+				if b, err := os.ReadFile(filepath.Join(ws, file)); err != nil || string(b) != want {
+					t.Errorf("%s: %q, %v, want %q", file, b, err, want)
+				}
+			}
+		})
+	}
+}
+
+// Jobs with other private entries do not meet on one stage.
+func TestRulesDoNotMix(t *testing.T) {
+	for _, name := range []string{"bubblewrap", "landlock"} {
+		t.Run(name, func(t *testing.T) {
+			box := find(t, name)
+			ws, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			stages := t.TempDir()
+			write(t, ws, "MEMORY.md", "canary")
+			write(t, ws, "sync/off", "")
+			var out bytes.Buffer
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				must(t, box, sandbox.Job{
+					Command: "echo > sync/ready; while [ ! -e sync/on ]; do cat MEMORY.md; sleep 0.01; done 2>/dev/null; true",
+					Dir:     ws, Workspace: ws, StageDir: stages, Output: &out,
+					Private: func(name string) bool { return name == "MEMORY.md" },
+				})
+			})
+			must(t, box, sandbox.Job{
+				Command: "while [ ! -e sync/ready ]; do sleep 0.01; done; cat MEMORY.md; sleep 0.1; echo > sync/on",
+				Dir:     ws, Workspace: ws, StageDir: stages, Output: new(bytes.Buffer), Rule: "other",
+				Private: func(name string) bool { return name == "home" },
+			})
+			wg.Wait()
+			if strings.Contains(out.String(), "canary") {
+				t.Errorf("a job saw what is private to it: %s", &out)
+			}
+		})
+	}
 }

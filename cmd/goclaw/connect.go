@@ -60,6 +60,9 @@ func (c *cli) connect(ctx context.Context, want need, log *slog.Logger) (link, e
 		case errors.Is(err, client.ErrNoGateway) && time.Since(began) < unreachable:
 		case !errors.Is(err, errHeld):
 			return l, err
+		case want == toSettle && time.Since(began) > tellWaiting:
+			// Its holder looks for cancellations by itself.
+			return c.embed(ctx, s, cfg, want, nil, log)
 		case !told && time.Since(began) > tellWaiting:
 			told = true
 			fmt.Fprintf(c.Stderr, "goclaw: another goclaw process uses %s; waiting for it to finish\n", s.home)
@@ -88,7 +91,7 @@ func (c *cli) tryConnect(ctx context.Context, s settings, cfg config.Config, wan
 		return link{}, fmt.Errorf("a gateway of this home runs already: %s (process %d); stop it, or set another GOCLAW_HOME", l.URL, l.PID)
 	case listening:
 		return c.attach(ctx, s, l)
-	case want == toRead, want == toSettle:
+	case want == toRead:
 		return c.embed(ctx, s, cfg, want, nil, log)
 	}
 	return link{}, err

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -264,6 +265,7 @@ func (s settings) agentIDs() []string {
 			ids = append(ids, id)
 		}
 	}
+	slices.Sort(ids[1:])
 	return ids
 }
 

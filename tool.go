@@ -14,6 +14,10 @@ type ToolSpec struct {
 	// Idempotent tools may run again when a crash left their result
 	// unrecorded. It is not sent to the model.
 	Idempotent bool `json:"idempotent,omitempty"`
+
+	// Ordered calls of one reply run one after the other, in its order, also
+	// if they are idempotent. It is not sent to the model.
+	Ordered bool `json:"ordered,omitempty"`
 }
 
 // Invocation is one tool call with what the tool may know about its caller.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,14 +13,16 @@ import (
 
 func (c *cli) benchCommand() *cobra.Command {
 	var quick bool
+	var only []string
 	cmd := &cobra.Command{
 		Use: "bench", Short: "Measure this goclaw on this machine", Args: cobra.NoArgs,
 		Long: "Measures this goclaw on this machine: starts, memory, turns, workers, durable runs, request sizes.\n" +
 			"It runs gateways of its own on temporary homes against a model server of its own; your home is not touched.\n" +
 			"A full measurement takes about two minutes.",
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.bench(cmd.Context(), quick) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.bench(cmd.Context(), quick, only) },
 	}
 	cmd.Flags().BoolVar(&quick, "quick", false, "few repetitions, to check that it works")
+	cmd.Flags().StringSliceVar(&only, "only", nil, "measure only these `PARTS`: "+strings.Join(bench.Parts(), ", "))
 	cmd.AddCommand(&cobra.Command{
 		Use: "model-server", Short: "The model server of bench", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -29,13 +32,13 @@ func (c *cli) benchCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) bench(ctx context.Context, quick bool) error {
+func (c *cli) bench(ctx context.Context, quick bool, only []string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
 	report, err := bench.Run(ctx, bench.Options{
-		Program: self, Env: os.Environ(), Quick: quick,
+		Program: self, Env: os.Environ(), Quick: quick, Only: only,
 		ModelServer: []string{"bench", "model-server"}, Progress: c.Stderr,
 	})
 	if err != nil {

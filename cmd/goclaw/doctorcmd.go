@@ -104,7 +104,7 @@ func checkDatabase(ctx context.Context, h home) error {
 func gatewayState(h home) string {
 	lock, err := h.lock()
 	if err == nil {
-		lock.Close()
+		_ = lock.Close() // nothing was done under it
 		return "not running (chat and run start one in their own process)"
 	}
 	if l, ok := h.findListener(); ok {

@@ -294,9 +294,7 @@ func (w *spyWorld) spellings() []string {
 		".git/HEAD", ".git/logs/HEAD", ".git/COMMIT_EDITMSG", "../goclaw.db", "../goclaw.db-wal", "../token", w.home+"/token", w.home+"/goclaw.db",
 		w.home+"/gateway.json", "/proc/self/environ", "/proc/self/fd/0", "/dev/stdin", "/etc/passwd", ".goclaw/output", "memory", ".")
 	kept, _ := filepath.Glob(filepath.Join(w.workspace, ".goclaw/output/*/*.txt"))
-	for _, path := range kept {
-		out = append(out, path)
-	}
+	out = append(out, kept...)
 	random := w.randomSpelling()
 	for i := range 200 {
 		out = append(out, random.Example(i))
@@ -313,7 +311,7 @@ func (w *spyWorld) randomSpelling() *rapid.Generator[string] {
 		func(s string) string { return "deep/up/" + s }, func(s string) string { return "/proc/self/cwd/" + s },
 		func(s string) string { return strings.ReplaceAll(s, "/", "//") }, func(s string) string { return s + "." },
 		func(s string) string { return s + " " }, func(s string) string { return s[:1] + "\u200b" + s[1:] },
-		func(s string) string { return strings.Replace(s, "o", "\u03bf", 1) }, func(s string) string { return url.PathEscape(s) },
+		func(s string) string { return strings.Replace(s, "o", "\u03bf", 1) }, url.PathEscape,
 		func(s string) string { return w.workspace + "/" + s }, func(s string) string { return s + "\ufe0f" },
 		func(s string) string { return strings.Replace(s, "m", "ｍ", 1) }, func(s string) string { return s + "::$INDEX_ALLOCATION" },
 	}

@@ -18,6 +18,7 @@ type Options struct {
 	Program string   // the goclaw executable
 	Env     []string // of its processes; keys and homes in it are dropped
 	Quick   bool     // few repetitions, for CI
+	Only    []string // names of parts; none means all
 
 	// ModelServer are the arguments that make Program the model server.
 	ModelServer []string
@@ -68,18 +69,18 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		return Report{}, fmt.Errorf("bench: %w", err)
 	}
 	defer b.models.stop()
+	for _, name := range o.Only {
+		if !slices.Contains(Parts(), name) {
+			return Report{}, fmt.Errorf("bench: no part is named %q; there are: %s", name, strings.Join(Parts(), ", "))
+		}
+	}
 	r := Report{Machine: machine(), Build: build(), Quick: o.Quick}
-	for _, part := range []struct {
-		name string
-		run  func(context.Context) ([]Figure, error)
-	}{
-		{"the disk", b.disk}, {"initialisation", b.initialisation}, {"start and idle memory", b.start},
-		{"turns", b.turns}, {"spawns", b.spawnFew}, {"many workers", b.spawnMany},
-		{"durable runs", b.throughput}, {"the database alone", b.database},
-		{"waiting workers", b.waiting}, {"request sizes", b.requests},
-	} {
-		fmt.Fprintf(b.o.Progress, "measuring %s …\n", part.name)
-		figures, err := part.run(ctx)
+	for _, part := range allParts() {
+		if len(o.Only) > 0 && !slices.Contains(o.Only, part.name) {
+			continue
+		}
+		fmt.Fprintf(b.o.Progress, "measuring %s: %s …\n", part.name, part.what)
+		figures, err := part.run(b, ctx)
 		if err != nil {
 			return r, fmt.Errorf("bench: %s: %w", part.name, err)
 		}
@@ -88,6 +89,36 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		}
 	}
 	return r, nil
+}
+
+// part is a group of figures that are measured together.
+type part struct {
+	name, what string
+	run        func(*bench, context.Context) ([]Figure, error)
+}
+
+// Parts are the names for Options.Only.
+func Parts() []string {
+	var names []string
+	for _, p := range allParts() {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+func allParts() []part {
+	return []part{
+		{"disk", "what a durable write costs at least", (*bench).disk},
+		{"init", "what happens before main", (*bench).initialisation},
+		{"start", "cold starts and idle memory", (*bench).start},
+		{"turns", "turns of one conversation", (*bench).turns},
+		{"spawn", "one worker, and five", (*bench).spawnFew},
+		{"many", "fifty workers", (*bench).spawnMany},
+		{"runs", "durable runs per second", (*bench).throughput},
+		{"database", "the same without engine and model", (*bench).database},
+		{"waiting", "many workers that wait", (*bench).waiting},
+		{"requests", "what is sent to a model", (*bench).requests},
+	}
 }
 
 func machine() string {

@@ -175,6 +175,33 @@ func (b *bench) memoryOf(ctx context.Context, p *process) (memory, error) {
 
 var errNoProc = errors.New("this system has no /proc to read memory from")
 
+// worked is the processor time that the process has used, to 10 ms; 0 where it
+// can't be read.
+func (p *process) worked() time.Duration {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(raw), ") ") // the name may hold spaces
+	fields := strings.Fields(rest)
+	const user, system, tick = 11, 12, 10 * time.Millisecond
+	if len(fields) <= system {
+		return 0
+	}
+	var ticks int
+	for _, f := range fields[user : system+1] {
+		n, err := strconv.Atoi(f)
+		if err != nil {
+			return 0
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * tick
+}
+
+// work is the processor time per thing done, as a value.
+func work(d time.Duration, n int) Value { return ms("its own CPU", d/time.Duration(n)) }
+
 func (m memory) values() []Value {
 	return []Value{count("RSS", m.rss, "MB"), count("anonymous", m.anonymous, "MB"), count("of files", m.file, "MB")}
 }

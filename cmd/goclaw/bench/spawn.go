@@ -18,7 +18,8 @@ const (
 
 const spawnMeans = "From the moment the model's reply with the sessions_spawn calls has left the model server to the arrival there of the request that " +
 	"announces all results to the requester. In it: the reply's record, the calls, the workers' own model calls (they answer at once), " +
-	"their ends, the end of the turn that spawned them, and the announcement's turn. Mode `together` has no window to wait for."
+	"their ends, the end of the turn that spawned them, and the announcement's turn. Mode `together` has no window to wait for. " +
+	"Its own CPU is the gateway's processor time for the whole round, with the turns before and after."
 
 // spawnFew measures one worker, and five of one turn.
 func (b *bench) spawnFew(ctx context.Context) ([]Figure, error) {
@@ -31,7 +32,11 @@ func (b *bench) spawnFew(ctx context.Context) ([]Figure, error) {
 	var figures []Figure
 	for _, n := range []int{1, 5} {
 		var took sample
+		var busy time.Duration
 		for i := range b.size.spawns + 1 {
+			if i == 1 {
+				busy = g.worked()
+			}
 			d, err := b.spawnRound(ctx, g, fmt.Sprintf("few-%d-%d", n, i), n)
 			if err != nil {
 				return nil, err
@@ -41,7 +46,7 @@ func (b *bench) spawnFew(ctx context.Context) ([]Figure, error) {
 			}
 		}
 		f := Figure{
-			ID: fmt.Sprintf("spawn.%d", n), Name: "Spawn → announcement, 1 worker", Values: took.spread(), Means: spawnMeans, How: how,
+			ID: fmt.Sprintf("spawn.%d", n), Name: "Spawn → announcement, 1 worker", Values: append(took.spread(), work(g.worked()-busy, b.size.spawns)), Means: spawnMeans, How: how,
 			Aim:       &Aim{Label: "median", Bound: fewAim, Words: "≤ 5 ms"},
 			Elsewhere: elsewhere("OpenClaw 480 ms per spawn"),
 		}
@@ -62,7 +67,11 @@ func (b *bench) spawnMany(ctx context.Context) ([]Figure, error) {
 	}
 	defer g.stop()
 	var took sample
+	var busy time.Duration
 	for i := range b.size.crowds + 1 {
+		if i == 1 {
+			busy = g.worked()
+		}
 		d, err := b.spawnRound(ctx, g, fmt.Sprintf("many-%d", i), many)
 		if err != nil {
 			return nil, err
@@ -72,7 +81,7 @@ func (b *bench) spawnMany(ctx context.Context) ([]Figure, error) {
 		}
 	}
 	return []Figure{{
-		ID: "spawn.50", Name: fmt.Sprintf("%d workers, wall time", many), Values: took.spread(), Means: spawnMeans,
+		ID: "spawn.50", Name: fmt.Sprintf("%d workers, wall time", many), Values: append(took.spread(), work(g.worked()-busy, b.size.crowds)), Means: spawnMeans,
 		How: fmt.Sprintf("As above, %d times; maxChildrenPerAgent (default 5) and maxConcurrent (default 8) are raised to %d by the configuration. "+
 			"Gateway, model server and bench share the machine's CPUs.", b.size.crowds, many),
 		Aim:       &Aim{Label: "median", Bound: manyAim, Words: "≤ 200 ms"},

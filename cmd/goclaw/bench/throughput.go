@@ -29,7 +29,7 @@ func (b *bench) throughput(ctx context.Context) ([]Figure, error) {
 	if _, _, err := b.chat(ctx, g, goclaw.APIKey("main", "first"), "Hello."); err != nil {
 		return nil, err
 	}
-	began := time.Now()
+	began, busy := time.Now(), g.worked()
 	err = b.together(b.size.writers, b.size.runs, func(i int) error {
 		_, err := g.api.Receive(ctx, goclaw.Inbound{
 			Session: goclaw.APIKey("main", fmt.Sprintf("s%d", i%sessionCount)), Text: "Hello.",
@@ -47,9 +47,9 @@ func (b *bench) throughput(ctx context.Context) ([]Figure, error) {
 	per := func(d time.Duration) float64 { return float64(b.size.runs) / d.Seconds() }
 	return []Figure{{
 		ID: "runs", Name: "Durable runs per second, whole path",
-		Values: []Value{count("runs", per(took), "/s"), count("accepted", per(accepted), "/s")},
+		Values: []Value{count("runs", per(took), "/s"), count("accepted", per(accepted), "/s"), work(g.worked()-busy, b.size.runs)},
 		Means: "How many turns per second a gateway takes all the way, each recorded durably: accept, claim, prompt, model call over HTTP, reply and end. " +
-			"Accepted counts the durable receipts while that goes on.",
+			"Accepted counts the durable receipts while that goes on; its own CPU is the gateway's processor time per run.",
 		How: fmt.Sprintf("%d messages by %d clients at once over HTTP to %d sessions (turns of one session follow each other and see what came before), "+
 			"until the gateway has nothing left to do. Gateway, model server and bench share the machine's CPUs.", b.size.runs, b.size.writers, sessionCount),
 		Aim: &Aim{Label: "runs", Bound: runsAim, Least: true, Words: "≥ 500/s"},

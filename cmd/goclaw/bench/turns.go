@@ -33,6 +33,7 @@ func (b *bench) turns(ctx context.Context) ([]Figure, error) {
 	defer bare.CloseIdleConnections()
 	var over, whole, call sample
 	req := goclaw.ModelRequest{Model: modelName, System: prompt.Render(p), Tools: p.Tools}
+	var busy time.Duration
 	for i := range b.size.turns + 1 {
 		text := fmt.Sprintf("This is message %d.", i)
 		turn, reply, err := b.chat(ctx, g, talk, text)
@@ -48,26 +49,29 @@ func (b *bench) turns(ctx context.Context) ([]Figure, error) {
 		alone := time.Since(began)
 		req.Messages = append(req.Messages, goclaw.Text(goclaw.RoleAssistant, reply))
 		if i == 0 {
+			busy = g.worked()
 			continue // both open their connections
 		}
 		over, whole, call = append(over, turn-alone), append(whole, turn), append(call, alone)
 	}
+	busy = g.worked() - busy
 	commits, err := b.commitsPerTurn(ctx, g)
 	if err != nil {
 		return nil, err
 	}
-	last := over[len(over)*9/10:]
+	first, last := over[:len(over)/10], over[len(over)*9/10:]
 	bound := 5*b.fsync + time.Millisecond
 	return []Figure{{
-		ID: "turn", Name: "Turn overhead over the model", Values: append(over.tail(), ms("last tenth's p50", last.median())),
+		ID: "turn", Name: "Turn overhead over the model", Values: append(over.tail(), ms("first tenth's p50", first.median()), ms("last tenth's p50", last.median())),
 		Means: "What goclaw adds to the model's own time in one turn of a conversation: the API call, the durable record, the prompt, the transcript.",
 		How: fmt.Sprintf("%d turns, one after another, of one session that grows, through POST /v1/chat/completions of a running gateway; after each, the same "+
 			"request straight to the same model server (a process of its own that answers at once) through the same provider code. The differences of the pairs.", b.size.turns),
 		Aim:       &Aim{Label: "p50", Bound: ms("", bound).Value, Words: fmt.Sprintf("≤ 5 fsyncs + 1 ms = %s ms", number(ms("", bound).Value))},
 		Elsewhere: elsewhere("picoclaw 24 ms, OpenClaw 190 ms"),
 	}, {
-		ID: "turn.parts", Name: "  the turn, the bare call", Values: []Value{ms("turn p50", whole.median()), ms("call p50", call.median())},
-		Means: "What the line above is the difference of.", How: "As above.",
+		ID: "turn.parts", Name: "  the turn, the bare call", Values: []Value{ms("turn p50", whole.median()), ms("call p50", call.median()), work(busy, b.size.turns)},
+		Means: "What the line above is the difference of, and the processor time that the gateway takes per turn, which says less about the noise of the machine.",
+		How:   "As above; processor time from /proc/PID/stat.",
 	}, commits}, nil
 }
 

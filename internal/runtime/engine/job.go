@@ -108,6 +108,9 @@ func (j *job) load() error {
 	if fresh.CancelAt != 0 {
 		j.stop(cancelled{fresh.CancelWhy})
 	}
+	if j.r.Epoch <= 1 {
+		return nil // nobody can have recorded anything yet
+	}
 	events, err := j.e.o.Store.Events(context.WithoutCancel(j.ctx), j.r.ID)
 	if err != nil {
 		return fmt.Errorf("load events: %w", err)
@@ -191,6 +194,10 @@ func (j *job) assemble() error {
 	}}, goclaw.Batch{Blobs: []goclaw.Blob{{SHA256: sha, Data: blob}}, Consume: consume})
 	if errors.Is(err, goclaw.ErrConsumed) {
 		return nil // another turn was faster: look again at what is ready
+	}
+	if err == nil && len(consume) > 0 {
+		j.r.Task = text // for the live view; the record has it in event 0
+		j.e.publishRun(j.r)
 	}
 	return err
 }

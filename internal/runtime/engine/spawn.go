@@ -31,31 +31,16 @@ func (e *Engine) SpawnFor(ctx context.Context, key goclaw.SessionKey, q goclaw.S
 	return e.spawn(ctx, goclaw.Invocation{Session: key, Profile: profile}, q, nil)
 }
 
+// spawn leaves the limit of children to the store, which counts them in the
+// transaction of the acceptance; only a refusal looks at what there is.
 func (e *Engine) spawn(ctx context.Context, in goclaw.Invocation, q goclaw.SpawnRequest, fence *goclaw.Fence) (goclaw.SpawnReply, error) {
 	var known string
 	if fence != nil {
 		known = "spawn:" + fence.Run + ":" + in.Call.ID
-		if run, ok, err := e.spawned(ctx, fence.Run, known); err != nil || ok {
-			return accepted(run), err
-		}
 	}
-	if strings.TrimSpace(q.Task) == "" {
-		return goclaw.Failed("task is empty; say what the worker shall do"), nil
-	}
-	if q.TimeoutSeconds != nil && *q.TimeoutSeconds < 0 {
-		return goclaw.Failed("timeoutSeconds is negative; 0 means no limit"), nil
-	}
-	active, err := e.o.Store.Runs(ctx, goclaw.RunFilter{
-		Requester: in.Session, Triggers: []goclaw.Trigger{goclaw.TriggerSpawn}, Active: true,
-	})
-	if err != nil {
-		return goclaw.SpawnReply{}, fmt.Errorf("count workers: %w", err)
-	}
-	profile, refused := e.o.Rules.Worker(q, definition.Requester{
-		Depth: in.Depth, Children: len(active), Profile: in.Profile,
-	})
+	profile, refused := e.worker(q, in, 0)
 	if refused != nil {
-		return *refused, nil
+		return e.refuse(ctx, in, q, known)
 	}
 	run := goclaw.Run{
 		Session: goclaw.SubagentKey(profile.Agent, e.o.NewID()), Trigger: goclaw.TriggerSpawn,
@@ -69,7 +54,7 @@ func (e *Engine) spawn(ctx context.Context, in goclaw.Invocation, q goclaw.Spawn
 	if run.Announce == "" {
 		run.Announce = goclaw.AnnounceTogether
 	}
-	run, _, err = e.Accept(ctx, goclaw.Acceptance{
+	run, _, err := e.Accept(ctx, goclaw.Acceptance{
 		Run: run, Key: known, ParentFence: fence, MaxChildren: in.Profile.MaxChildren,
 	})
 	if errors.Is(err, goclaw.ErrTooManyChildren) {
@@ -79,6 +64,39 @@ func (e *Engine) spawn(ctx context.Context, in goclaw.Invocation, q goclaw.Spawn
 		return goclaw.SpawnReply{}, err
 	}
 	return accepted(run), nil
+}
+
+// worker resolves the profile of what q asks for, or refuses it.
+func (e *Engine) worker(q goclaw.SpawnRequest, in goclaw.Invocation, children int) (goclaw.Profile, *goclaw.SpawnReply) {
+	var problem string
+	switch {
+	case strings.TrimSpace(q.Task) == "":
+		problem = "task is empty; say what the worker shall do"
+	case q.TimeoutSeconds != nil && *q.TimeoutSeconds < 0:
+		problem = "timeoutSeconds is negative; 0 means no limit"
+	default:
+		return e.o.Rules.Worker(q, definition.Requester{Depth: in.Depth, Children: children, Profile: in.Profile})
+	}
+	reply := goclaw.Failed(problem)
+	return goclaw.Profile{}, &reply
+}
+
+// refuse gives the first reason in the order of the checks, unless this very
+// call was accepted before a crash, under rules that have changed since.
+func (e *Engine) refuse(ctx context.Context, in goclaw.Invocation, q goclaw.SpawnRequest, known string) (goclaw.SpawnReply, error) {
+	if known != "" {
+		if run, ok, err := e.spawned(ctx, in.Fence.Run, known); err != nil || ok {
+			return accepted(run), err
+		}
+	}
+	active, err := e.o.Store.Runs(ctx, goclaw.RunFilter{
+		Requester: in.Session, Triggers: []goclaw.Trigger{goclaw.TriggerSpawn}, Active: true,
+	})
+	if err != nil {
+		return goclaw.SpawnReply{}, fmt.Errorf("count workers: %w", err)
+	}
+	_, refused := e.worker(q, in, len(active))
+	return *refused, nil
 }
 
 // spawned finds the run that this very call accepted before a crash.

@@ -51,11 +51,11 @@ func errorJSON(problem string) string {
 }
 
 // callTools runs the calls that have no result: neighbours that are idempotent
-// at the same time, all others alone and in order. Each result is a step.
+// and not ordered at the same time, all others alone and in order. Each result is a step.
 func (j *job) callTools(calls []goclaw.ToolCall) error {
 	for len(calls) > 0 {
 		n := 1
-		for n < len(calls) && j.idempotent(calls[n-1]) && j.idempotent(calls[n]) {
+		for n < len(calls) && j.parallel(calls[n-1]) && j.parallel(calls[n]) {
 			n++
 		}
 		if err := j.callTogether(calls[:n]); err != nil {
@@ -69,6 +69,10 @@ func (j *job) callTools(calls []goclaw.ToolCall) error {
 func (j *job) idempotent(c goclaw.ToolCall) bool {
 	t := j.e.tools[c.Name]
 	return t != nil && t.Spec().Idempotent
+}
+
+func (j *job) parallel(c goclaw.ToolCall) bool {
+	return j.idempotent(c) && !j.e.tools[c.Name].Spec().Ordered
 }
 
 func (j *job) callTogether(calls []goclaw.ToolCall) error {

@@ -3,9 +3,11 @@ package gateway
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"goclaw"
+	"goclaw/internal/core/turn"
 )
 
 // lookAgain is how soon an outcome is looked at again when no notice tells of
@@ -14,22 +16,32 @@ const lookAgain = 500 * time.Millisecond
 
 // Await blocks until the run has ended and, with workers, until every run that
 // it and the turns after it started has ended, was announced, and was answered.
-// Its error is ctx's or the store's.
+// Its error is ctx's, which comes with the outcome so far, or the store's.
 func (g *Gateway) Await(ctx context.Context, id string, workers bool) (goclaw.Outcome, error) {
 	sub, stop := context.WithCancel(ctx)
 	defer stop()
 	notices := g.o.Feed.Subscribe(sub, func(n goclaw.Notice) bool {
-		return n.Kind == goclaw.NoticeRun && n.Run != nil && n.Run.State.Ended()
+		return n.Kind == goclaw.NoticeRun && n.Run != nil && n.Run.State.Ended() && (workers || strings.HasPrefix(n.RunID, id))
 	})
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
 	for {
-		out, done, err := g.outcome(ctx, id, workers)
-		if err != nil || done {
-			return out, err
+		first, err := g.o.Record.Run(ctx, id)
+		if err != nil {
+			return goclaw.Outcome{}, err
+		}
+		if first.State.Ended() { // before that there is nothing to gather
+			out, done, err := g.outcome(ctx, first)
+			if err != nil || done || !workers {
+				return out, err
+			}
 		}
 		select {
 		case <-ctx.Done():
+			out, _, err := g.outcome(context.WithoutCancel(ctx), first)
+			if err != nil {
+				return out, err
+			}
 			return out, context.Cause(ctx)
 		case <-notices:
 		case <-tick.C:
@@ -37,29 +49,22 @@ func (g *Gateway) Await(ctx context.Context, id string, workers bool) (goclaw.Ou
 	}
 }
 
-// outcome gathers what a turn has led to so far.
-func (g *Gateway) outcome(ctx context.Context, id string, workers bool) (goclaw.Outcome, bool, error) {
-	first, err := g.o.Record.Run(ctx, id)
-	if err != nil {
-		return goclaw.Outcome{}, false, err
-	}
+// outcome gathers what a turn has led to so far; done says that nothing of it
+// is under way any more.
+func (g *Gateway) outcome(ctx context.Context, first goclaw.Run) (out goclaw.Outcome, done bool, err error) {
 	turns, spawned, err := g.family(ctx, first)
 	if err != nil {
 		return goclaw.Outcome{}, false, err
 	}
-	out := goclaw.Outcome{Session: first.Session, Runs: []goclaw.RunInfo{}, Replies: []string{}, Turns: len(turns)}
-	done := true
+	out = goclaw.Outcome{Session: first.Session, Runs: []goclaw.RunInfo{}, Replies: []string{}, Turns: len(turns)}
+	done = true
 	for _, t := range turns {
 		done = done && t.State.Ended()
 		out.Usage = out.Usage.Add(t.Usage)
 		out.Status, out.Error = t.State, t.Error
-		reply, err := g.reply(ctx, t)
-		if err != nil {
-			return out, false, err
-		}
-		if reply != "" {
-			out.Reply = reply
-			out.Replies = append(out.Replies, reply)
+		if said := reply(t); said != "" {
+			out.Reply = said
+			out.Replies = append(out.Replies, said)
 		}
 	}
 	answered, err := g.answered(ctx, turns)
@@ -73,9 +78,6 @@ func (g *Gateway) outcome(ctx context.Context, id string, workers bool) (goclaw.
 			out.Unfinished++
 		}
 	}
-	if !workers {
-		return out, first.State.Ended(), nil
-	}
 	return out, done && out.Unfinished == 0, nil
 }
 
@@ -83,6 +85,10 @@ func (g *Gateway) outcome(ctx context.Context, id string, workers bool) (goclaw.
 // and all runs that these spawned.
 func (g *Gateway) family(ctx context.Context, first goclaw.Run) (turns, spawned []goclaw.Run, err error) {
 	turns = []goclaw.Run{first}
+	ours := map[string]bool{}
+	if spawned, err = g.descendants(ctx, first, ours); err != nil || len(spawned) == 0 {
+		return turns, nil, err
+	}
 	later, err := g.o.Record.Runs(ctx, goclaw.RunFilter{
 		Session: first.Session, Triggers: []goclaw.Trigger{goclaw.TriggerAnnouncement},
 	})
@@ -90,10 +96,6 @@ func (g *Gateway) family(ctx context.Context, first goclaw.Run) (turns, spawned 
 		return nil, nil, err
 	}
 	slices.Reverse(later)
-	ours := map[string]bool{}
-	if spawned, err = g.descendants(ctx, first, ours); err != nil {
-		return nil, nil, err
-	}
 	for _, t := range later {
 		if t.Ordinal <= first.Ordinal {
 			continue
@@ -146,7 +148,7 @@ func (g *Gateway) consumed(ctx context.Context, t goclaw.Run) ([]string, error) 
 func (g *Gateway) answered(ctx context.Context, turns []goclaw.Run) (map[string]bool, error) {
 	done := map[string]bool{}
 	for _, t := range turns {
-		if !t.State.Ended() {
+		if !t.State.Ended() || t.Trigger != goclaw.TriggerAnnouncement {
 			continue
 		}
 		ids, err := g.consumed(ctx, t)
@@ -161,16 +163,9 @@ func (g *Gateway) answered(ctx context.Context, turns []goclaw.Run) (map[string]
 }
 
 // reply is what the turn said to its person; "" if it was silent.
-func (g *Gateway) reply(ctx context.Context, t goclaw.Run) (string, error) {
-	if !t.State.Ended() || t.Result == "" {
-		return "", nil
+func reply(t goclaw.Run) string {
+	if !t.State.Ended() || t.State == goclaw.StateCompleted && turn.IsSilent(t.Result) {
+		return ""
 	}
-	events, err := g.o.Record.Events(ctx, t.ID)
-	if err != nil || len(events) == 0 {
-		return t.Result, err
-	}
-	if end := events[len(events)-1].End; end != nil && end.Silent {
-		return "", nil
-	}
-	return t.Result, nil
+	return t.Result
 }

@@ -257,7 +257,7 @@ func (s *state) spinning() bool {
 		slices.ContainsFunc(s.workers, func(w *worker) bool { return !w.run.State.Ended() })
 }
 
-const help = `/subagents  list, inspect and steer workers
+const help = `/subagents  list, inspect, cancel and spawn workers
 /context    what the model is sent, by section
 /status     model, usage and state of this session
 /new        start afresh; what came before is kept

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -51,10 +52,17 @@ func (s *Store) Run(ctx context.Context, id string) (goclaw.Run, error) {
 // Runs returns the runs that f selects, newest first.
 func (s *Store) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, error) {
 	query := `SELECT ` + runColumns + ` FROM runs`
-	if f.Active {
-		query += ` INDEXED BY runs_open` // the others hold all that ever was
+	switch {
+	case f.Active && !f.Requester.IsZero() && slices.Equal(f.Triggers, []goclaw.Trigger{goclaw.TriggerSpawn}):
+		// Every turn asks this. Left alone, SQLite walks over all workers that
+		// the session ever had.
+		query += ` INDEXED BY runs_children WHERE trigger = 'spawn'`
+		f.Triggers = nil
+	case f.Active:
+		query += ` INDEXED BY runs_open WHERE 1` // the others hold all that ever was
+	default:
+		query += ` WHERE 1`
 	}
-	query += ` WHERE 1`
 	var args []any
 	and := func(condition string, values ...any) {
 		query += " AND " + condition
@@ -74,7 +82,7 @@ func (s *Store) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, err
 		for i, t := range f.Triggers {
 			values[i] = t
 		}
-		and("trigger IN (?"+strings.Repeat(", ?", len(values)-1)+")", values...)
+		and("trigger IN (+?"+strings.Repeat(", +?", len(values)-1)+")", values...)
 	}
 	if f.Active {
 		and("finished_at IS NULL")

@@ -15,4 +15,8 @@
 // Invariants of the tables: a run whose finished_at is NULL has not ended; of a
 // session's unended runs exactly the oldest has head = 1; the owner of a
 // running run has a row in processes.
+//
+// A bare parameter as a LIMIT, or compared with a column that a partial index
+// compares too, makes SQLite compile the statement anew at every execution,
+// because its plan may depend on the value. Written +? it doesn't.
 package sqlite

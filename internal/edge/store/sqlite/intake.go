@@ -90,7 +90,7 @@ func (t *tx) admit(ctx context.Context, a goclaw.Acceptance) (*goclaw.Run, error
 	if len(known) == 0 && a.Coalesce {
 		err := t.query(ctx, collectRuns(&known),
 			`SELECT `+runColumns+` FROM runs
-			WHERE session_key = ? AND finished_at IS NULL AND cancel_at IS NULL AND trigger = ?
+			WHERE session_key = ? AND finished_at IS NULL AND cancel_at IS NULL AND trigger = +?
 				AND NOT EXISTS (SELECT 1 FROM events WHERE run_id = runs.id)
 			ORDER BY ordinal LIMIT 1`, a.Run.Session.String(), a.Run.Trigger)
 		if err != nil {

@@ -18,6 +18,8 @@ import (
 
 	driver "modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
+
+	"goclaw"
 )
 
 //go:embed migrations/*.sql
@@ -59,6 +61,8 @@ type Store struct {
 	mu    sync.Mutex
 	reads map[string]*sql.Stmt // by query text
 
+	transcripts transcripts
+
 	queue   chan *write   // unbuffered: what waits here has not started
 	quit    chan struct{} // closed by Close
 	done    chan struct{} // closed when the writer has ended
@@ -95,8 +99,9 @@ func open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	}
 	s := &Store{
 		path: path, hook: o.Hook, log: o.Logger,
-		reads: map[string]*sql.Stmt{},
-		queue: make(chan *write), quit: make(chan struct{}), done: make(chan struct{}),
+		reads:       map[string]*sql.Stmt{},
+		transcripts: transcripts{kept: map[goclaw.SessionKey]*transcript{}},
+		queue:       make(chan *write), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	if s.hook == nil {
 		s.hook = func(string) {}

@@ -20,11 +20,16 @@ const runColumns = `runs.ordinal, runs.id, runs.session_key, runs.trigger, runs.
 // table.
 func returnedRunColumns() string { return strings.ReplaceAll(runColumns, "runs.", "") }
 
-// runRow receives the columns of a run as they are stored.
+// runRow receives the columns of a run as they are stored. It is used for all
+// rows of a query: neighbours mostly share profile and sessions, which are then
+// parsed once. What was parsed is shared by the runs, and never changed.
 type runRow struct {
 	run                goclaw.Run
 	session, requester string
-	profile            []byte
+	profile            sql.RawBytes
+
+	parsed   string // the profile that is in run
+	sessions map[string]goclaw.SessionKey
 }
 
 func (r *runRow) dest() []any {
@@ -39,24 +44,44 @@ func (r *runRow) dest() []any {
 }
 
 // value parses what was read.
-func (r *runRow) value() (goclaw.Run, error) {
-	if err := json.Unmarshal(r.profile, &r.run.Profile); err != nil {
-		return goclaw.Run{}, fmt.Errorf("profile of run %s: %w", r.run.ID, err)
+func (r *runRow) value() (_ goclaw.Run, err error) {
+	if r.parsed != string(r.profile) {
+		r.run.Profile = goclaw.Profile{}
+		if err := json.Unmarshal(r.profile, &r.run.Profile); err != nil {
+			return goclaw.Run{}, fmt.Errorf("profile of run %s: %w", r.run.ID, err)
+		}
+		r.parsed = string(r.profile)
 	}
-	if err := r.run.Session.UnmarshalText([]byte(r.session)); err != nil {
-		return goclaw.Run{}, fmt.Errorf("run %s: %w", r.run.ID, err)
+	if r.run.Session, err = r.key(r.session); err == nil {
+		r.run.Requester, err = r.key(r.requester)
 	}
-	if err := r.run.Requester.UnmarshalText([]byte(r.requester)); err != nil {
+	if err != nil {
 		return goclaw.Run{}, fmt.Errorf("run %s: %w", r.run.ID, err)
 	}
 	return r.run, nil
 }
 
+func (r *runRow) key(text string) (goclaw.SessionKey, error) {
+	if key, ok := r.sessions[text]; ok {
+		return key, nil
+	}
+	var key goclaw.SessionKey
+	if err := key.UnmarshalText([]byte(text)); err != nil {
+		return key, err
+	}
+	if r.sessions == nil {
+		r.sessions = map[string]goclaw.SessionKey{}
+	}
+	r.sessions[text] = key
+	return key, nil
+}
+
 // collectRuns returns a scanner that appends to runs.
 func collectRuns(runs *[]goclaw.Run) func(*sql.Rows) error {
+	r := &runRow{}
+	dest := r.dest()
 	return func(rows *sql.Rows) error {
-		var r runRow
-		if err := rows.Scan(r.dest()...); err != nil {
+		if err := rows.Scan(dest...); err != nil {
 			return err
 		}
 		run, err := r.value()

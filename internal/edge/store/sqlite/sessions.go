@@ -1,77 +1,82 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
 	"math"
-	"strings"
+	"slices"
 
 	"goclaw"
 )
 
-// historyColumns are runColumns with the long ones given only once for each
-// run: with its first event, or without one.
-func historyColumns() string {
-	columns := runColumns
-	for _, long := range []string{"runs.task", "runs.context", "runs.profile", "runs.result", "runs.error"} {
-		columns = strings.Replace(columns, long+",", "CASE WHEN coalesce(events.seq, 0) = 0 THEN "+long+" END,", 1)
-	}
-	return columns
-}
-
-// skip is a destination for columns that are not wanted.
-type skip struct{}
-
-// Scan does nothing.
-func (skip) Scan(any) error { return nil }
-
 // History returns the session's runs, with their events, that are older than
 // the run with ordinal before (0: all) and newer than the last reset, oldest
-// first.
+// first. An event that is written meanwhile may be missing. The logs must not
+// be changed.
 func (s *Store) History(ctx context.Context, key goclaw.SessionKey, before int64) ([]goclaw.RunLog, error) {
 	if before == 0 {
 		before = math.MaxInt64
 	}
-	var logs []goclaw.RunLog
-	var ordinal int64
-	var data []byte
-	brief := []any{&ordinal, &data}
-	for range new(runRow).dest() {
-		brief = append(brief, skip{})
+	var reset int64
+	err := s.read(ctx, "read history", func(rows *sql.Rows) error { return rows.Scan(&reset) },
+		`SELECT reset_at FROM sessions WHERE key = ?`, key.String())
+	if err != nil {
+		return nil, err
 	}
-	err := s.read(ctx, "read history", func(rows *sql.Rows) error {
-		if err := rows.Scan(brief...); err != nil {
+	kept, after := s.transcripts.get(key, reset)
+	fresh, sizes, err := s.logs(ctx, key, after, before)
+	if err != nil {
+		return nil, err
+	}
+	s.transcripts.add(key, reset, after, fresh, sizes)
+	older, _ := slices.BinarySearchFunc(kept, before, func(l goclaw.RunLog, n int64) int { return cmp.Compare(l.Run.Ordinal, n) })
+	if older == 0 {
+		return fresh, nil
+	}
+	return append(kept[:older:older], fresh...), nil
+}
+
+// logs reads the runs of a session between two ordinals, without them, and how
+// many bytes the events of each take.
+func (s *Store) logs(ctx context.Context, key goclaw.SessionKey, after, before int64) ([]goclaw.RunLog, []int, error) {
+	const op = "read history"
+	const which = ` WHERE runs.session_key = ? AND runs.ordinal > ? AND runs.ordinal < ? `
+	var runs []goclaw.Run
+	err := s.read(ctx, op, collectRuns(&runs), `SELECT `+runColumns+` FROM runs`+which+`ORDER BY runs.ordinal`, key.String(), after, before)
+	if err != nil || len(runs) == 0 {
+		return nil, nil, err
+	}
+	logs, sizes := make([]goclaw.RunLog, len(runs)), make([]int, len(runs))
+	for i, r := range runs {
+		logs[i].Run = r
+	}
+	var ordinal int64
+	var data sql.RawBytes
+	at := 0
+	err = s.read(ctx, op, func(rows *sql.Rows) error {
+		if err := rows.Scan(&ordinal, &data); err != nil {
 			return err
 		}
-		if n := len(logs); n == 0 || logs[n-1].Run.Ordinal != ordinal {
-			var r runRow
-			if err := rows.Scan(append([]any{&ordinal, &data}, r.dest()...)...); err != nil {
-				return err
-			}
-			run, err := r.value()
-			if err != nil {
-				return err
-			}
-			logs = append(logs, goclaw.RunLog{Run: run})
+		for at < len(logs) && logs[at].Run.Ordinal < ordinal {
+			at++
 		}
-		if data == nil {
-			return nil // a run without events
+		if at == len(logs) || logs[at].Run.Ordinal != ordinal {
+			return nil // of a run that was accepted after the runs were read
 		}
-		last := &logs[len(logs)-1]
+		log := &logs[at]
 		var e goclaw.Event
 		if err := json.Unmarshal(data, &e); err != nil {
-			return fmt.Errorf("event %d of run %s: %w", len(last.Events), last.Run.ID, err)
+			return fmt.Errorf("event %d of run %s: %w", len(log.Events), log.Run.ID, err)
 		}
-		last.Events = append(last.Events, e)
+		log.Events = append(log.Events, e)
+		sizes[at] += len(data)
 		return nil
-	}, `SELECT runs.ordinal, events.data, `+historyColumns()+`
-		FROM runs LEFT JOIN events ON events.run_id = runs.id
-		WHERE runs.session_key = ?1 AND runs.ordinal < ?2
-			AND runs.ordinal > coalesce((SELECT reset_at FROM sessions WHERE key = ?1), 0)
-		ORDER BY runs.ordinal, events.seq`, key.String(), before)
-	return logs, err
+	}, `SELECT runs.ordinal, events.data FROM runs CROSS JOIN events ON events.run_id = runs.id`+which+
+		`ORDER BY runs.ordinal, events.seq`, key.String(), after, before)
+	return logs, sizes, err
 }
 
 // Session returns ErrNotFound for a session that never had a run or change.

@@ -52,8 +52,10 @@ func Tools(s Spawner, r Records, t Transcripts) []goclaw.Tool {
 	spec := func(name, description string, schema []byte) goclaw.ToolSpec {
 		return goclaw.ToolSpec{Name: name, Description: description, Schema: json.RawMessage(strings.TrimSpace(string(schema))), Idempotent: true}
 	}
+	spawn := spec("sessions_spawn", "Start a background worker in an isolated session. Returns at once; its result is announced to you when it ends.", spawnSchema)
+	spawn.Ordered = true // workers are known in the order in which they were asked for
 	return []goclaw.Tool{
-		tool{spec("sessions_spawn", "Start a background worker in an isolated session. Returns at once; its result is announced to you when it ends.", spawnSchema), d.spawn},
+		tool{spawn, d.spawn},
 		tool{spec("subagents", "List, inspect or cancel your workers. Not for waiting: results come by themselves.", subagentsSchema), d.subagents},
 		tool{spec("sessions_list", "List your sessions, newest first.", listSchema), d.list},
 		tool{spec("sessions_history", "Read the transcript of one of your sessions.", historySchema), d.history},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -50,7 +51,15 @@ func (s *Store) Run(ctx context.Context, id string) (goclaw.Run, error) {
 
 // Runs returns the runs that f selects, newest first.
 func (s *Store) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, error) {
-	query := `SELECT ` + runColumns + ` FROM runs WHERE 1`
+	query := `SELECT ` + runColumns + ` FROM runs`
+	if f.Active && !f.Requester.IsZero() && slices.Equal(f.Triggers, []goclaw.Trigger{goclaw.TriggerSpawn}) {
+		// Every turn asks this. Left alone, SQLite walks over all workers that
+		// the session ever had.
+		query += ` INDEXED BY runs_children WHERE trigger = 'spawn'`
+		f.Triggers = nil
+	} else {
+		query += ` WHERE 1`
+	}
 	var args []any
 	and := func(condition string, values ...any) {
 		query += " AND " + condition

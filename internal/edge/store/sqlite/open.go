@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 
 	driver "modernc.org/sqlite"
+
+	"goclaw"
 )
 
 //go:embed migrations/*.sql
@@ -57,6 +59,8 @@ type Store struct {
 	mu    sync.Mutex
 	reads map[string]*sql.Stmt // by query text
 
+	transcripts transcripts
+
 	queue   chan *write   // unbuffered: what waits here has not started
 	quit    chan struct{} // closed by Close
 	done    chan struct{} // closed when the writer has ended
@@ -92,8 +96,9 @@ func open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	}
 	s := &Store{
 		path: path, hook: o.Hook, log: o.Logger,
-		reads: map[string]*sql.Stmt{},
-		queue: make(chan *write), quit: make(chan struct{}), done: make(chan struct{}),
+		reads:       map[string]*sql.Stmt{},
+		transcripts: transcripts{kept: map[goclaw.SessionKey]*transcript{}},
+		queue:       make(chan *write), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	if s.hook == nil {
 		s.hook = func(string) {}

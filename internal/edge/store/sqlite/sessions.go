@@ -1,40 +1,62 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"goclaw"
 )
 
 // History returns the session's runs, with their events, that are older than
 // the run with ordinal before (0: all) and newer than the last reset, oldest
-// first. An event that is written meanwhile may be missing.
+// first. An event that is written meanwhile may be missing. The logs must not
+// be changed.
 func (s *Store) History(ctx context.Context, key goclaw.SessionKey, before int64) ([]goclaw.RunLog, error) {
-	const op = "read history"
-	const which = ` WHERE runs.session_key = ?1 AND runs.ordinal < ?2
-			AND runs.ordinal > coalesce((SELECT reset_at FROM sessions WHERE key = ?1), 0) `
 	if before == 0 {
 		before = math.MaxInt64
 	}
-	var runs []goclaw.Run
-	if err := s.read(ctx, op, collectRuns(&runs), `SELECT `+runColumns+` FROM runs`+which+`ORDER BY runs.ordinal`, key.String(), before); err != nil {
+	var reset int64
+	err := s.read(ctx, "read history", func(rows *sql.Rows) error { return rows.Scan(&reset) },
+		`SELECT reset_at FROM sessions WHERE key = ?`, key.String())
+	if err != nil {
 		return nil, err
 	}
-	if len(runs) == 0 {
-		return nil, nil
+	kept, after := s.transcripts.get(key, reset)
+	fresh, sizes, err := s.logs(ctx, key, after, before)
+	if err != nil {
+		return nil, err
 	}
-	logs := make([]goclaw.RunLog, len(runs))
+	s.transcripts.add(key, reset, after, fresh, sizes)
+	older, _ := slices.BinarySearchFunc(kept, before, func(l goclaw.RunLog, n int64) int { return cmp.Compare(l.Run.Ordinal, n) })
+	if older == 0 {
+		return fresh, nil
+	}
+	return append(kept[:older:older], fresh...), nil
+}
+
+// logs reads the runs of a session between two ordinals, without them, and how
+// many bytes the events of each take.
+func (s *Store) logs(ctx context.Context, key goclaw.SessionKey, after, before int64) ([]goclaw.RunLog, []int, error) {
+	const op = "read history"
+	const which = ` WHERE runs.session_key = ? AND runs.ordinal > ? AND runs.ordinal < ? `
+	var runs []goclaw.Run
+	err := s.read(ctx, op, collectRuns(&runs), `SELECT `+runColumns+` FROM runs`+which+`ORDER BY runs.ordinal`, key.String(), after, before)
+	if err != nil || len(runs) == 0 {
+		return nil, nil, err
+	}
+	logs, sizes := make([]goclaw.RunLog, len(runs)), make([]int, len(runs))
 	for i, r := range runs {
 		logs[i].Run = r
 	}
 	var ordinal int64
 	var data sql.RawBytes
 	at := 0
-	err := s.read(ctx, op, func(rows *sql.Rows) error {
+	err = s.read(ctx, op, func(rows *sql.Rows) error {
 		if err := rows.Scan(&ordinal, &data); err != nil {
 			return err
 		}
@@ -50,10 +72,11 @@ func (s *Store) History(ctx context.Context, key goclaw.SessionKey, before int64
 			return fmt.Errorf("event %d of run %s: %w", len(log.Events), log.Run.ID, err)
 		}
 		log.Events = append(log.Events, e)
+		sizes[at] += len(data)
 		return nil
 	}, `SELECT runs.ordinal, events.data FROM runs CROSS JOIN events ON events.run_id = runs.id`+which+
-		`ORDER BY runs.ordinal, events.seq`, key.String(), before)
-	return logs, err
+		`ORDER BY runs.ordinal, events.seq`, key.String(), after, before)
+	return logs, sizes, err
 }
 
 // Session returns ErrNotFound for a session that never had a run or change.

@@ -2,10 +2,14 @@ package sqlite_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"goclaw"
 	"goclaw/internal/edge/store/sqlite"
@@ -35,16 +39,78 @@ func TestStore(t *testing.T) {
 func TestCloseWritesTheLogBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "goclaw.db")
 	s := open(t, path, sqlite.Options{})
-	_, _, err := s.Accept(t.Context(), goclaw.Acceptance{Run: goclaw.Run{
-		ID: "one", Session: goclaw.MainKey("main"), Trigger: goclaw.TriggerUser, State: goclaw.StateQueued,
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	accept(t, s, goclaw.MainKey("main"), "one")
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path + "-wal"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the write-ahead log is still there (%v)", err)
+	}
+}
+
+// A conversation is read again and again while it grows, is reset, and is
+// forced out by others: what is kept of it must never show.
+func TestHistoryOfAGrowingSession(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "goclaw.db"), sqlite.Options{})
+	key := goclaw.MainKey("main")
+	want := []string{}
+	for i := range 12 {
+		if i == 7 {
+			if err := s.ChangeSession(t.Context(), key, goclaw.SessionChange{Reset: true}, 1); err != nil {
+				t.Fatal(err)
+			}
+			want = nil
+		}
+		id := string(rune('a' + i))
+		first := accept(t, s, key, id)
+		check(t, s, key, first.Ordinal, want)
+		check(t, s, key, 0, append(slices.Clone(want), id+" queued 0"))
+		// Large enough that a few of them push each other out.
+		finish(t, s, first, strings.Repeat("x", 300<<10))
+		want = append(want, id+" completed 2")
+		check(t, s, key, 0, want)
+		check(t, s, key, first.Ordinal, want[:len(want)-1])
+	}
+}
+
+func accept(t *testing.T, s *sqlite.Store, key goclaw.SessionKey, id string) goclaw.Run {
+	t.Helper()
+	run, _, err := s.Accept(t.Context(), goclaw.Acceptance{Run: goclaw.Run{
+		ID: id, Session: key, Trigger: goclaw.TriggerUser, State: goclaw.StateQueued,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+func finish(t *testing.T, s *sqlite.Store, run goclaw.Run, text string) {
+	t.Helper()
+	claimed, err := s.Claim(t.Context(), goclaw.ClaimRequest{Owner: "me", Now: 1, Lease: time.Hour, Max: 1})
+	if err != nil || len(claimed) != 1 || claimed[0].Run.ID != run.ID {
+		t.Fatalf("claimed %v (%v); want %s", claimed, err, run.ID)
+	}
+	err = s.End(t.Context(), claimed[0].Run.Fence(), goclaw.Ending{State: goclaw.StateCompleted, Batch: goclaw.Batch{Now: 2, Events: []goclaw.Event{
+		{Kind: goclaw.EventPrompt, Prompt: &goclaw.PromptEvent{Input: goclaw.Text(goclaw.RoleUser, text)}},
+		{Seq: 1, Kind: goclaw.EventEnd, End: &goclaw.EndEvent{State: goclaw.StateCompleted}},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// check compares id, state and number of events of every run of a history.
+func check(t *testing.T, s *sqlite.Store, key goclaw.SessionKey, before int64, want []string) {
+	t.Helper()
+	logs, err := s.History(t.Context(), key, before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{}
+	for _, l := range logs {
+		got = append(got, fmt.Sprintf("%s %s %d", l.Run.ID, l.Run.State, len(l.Events)))
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("history before %d is %v; want %v", before, got, want)
 	}
 }

@@ -44,10 +44,14 @@ func (e *Engine) dispatch(ctx, work context.Context) error {
 	due := time.NewTimer(0)
 	defer due.Stop()
 	first, tidyAt := e.o.SoleOwner, time.Now()
+	var next goclaw.Millis
+	e.ended.Store(true) // whoever ran this home before may have left some
 	for {
-		next, err := e.wakeRequesters(ctx)
-		if err != nil && ctx.Err() == nil {
-			e.o.Log.Error("announcements could not be looked at; trying again", "err", err)
+		if e.ended.Swap(false) {
+			var err error
+			if next, err = e.wakeRequesters(ctx); err != nil && ctx.Err() == nil {
+				e.o.Log.Error("announcements could not be looked at; trying again", "err", err)
+			}
 		}
 		found, err := e.claim(ctx, work, first)
 		switch {
@@ -73,7 +77,9 @@ func (e *Engine) dispatch(ctx, work context.Context) error {
 			return nil
 		case <-e.wake:
 		case <-due.C:
+			e.ended.Store(true)
 		case <-sweep.C:
+			e.ended.Store(true)
 			e.lookForCancels(ctx)
 		}
 	}
@@ -111,6 +117,7 @@ func (e *Engine) start(work context.Context, c goclaw.Claimed) {
 			}
 			e.mu.Unlock()
 			j.release()
+			e.ended.Store(true)
 			e.Wake()
 		}()
 		j.run()

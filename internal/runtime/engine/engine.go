@@ -59,6 +59,7 @@ type Engine struct {
 	tools   map[string]goclaw.Tool
 	schemas map[string]*schema.Schema
 	wake    chan struct{}
+	ended   atomic.Bool // since the dispatcher last looked for announcements
 	resumed atomic.Int64
 
 	mu       sync.Mutex

@@ -108,6 +108,9 @@ func (j *job) load() error {
 	if fresh.CancelAt != 0 {
 		j.stop(cancelled{fresh.CancelWhy})
 	}
+	if j.r.Epoch <= 1 {
+		return nil // nobody can have recorded anything yet
+	}
 	events, err := j.e.o.Store.Events(context.WithoutCancel(j.ctx), j.r.ID)
 	if err != nil {
 		return fmt.Errorf("load events: %w", err)

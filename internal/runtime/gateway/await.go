@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"goclaw"
+	"goclaw/internal/core/turn"
 )
 
 // lookAgain is how soon an outcome is looked at again when no notice tells of
@@ -57,13 +58,9 @@ func (g *Gateway) outcome(ctx context.Context, first goclaw.Run) (out goclaw.Out
 		done = done && t.State.Ended()
 		out.Usage = out.Usage.Add(t.Usage)
 		out.Status, out.Error = t.State, t.Error
-		reply, err := g.reply(ctx, t)
-		if err != nil {
-			return out, false, err
-		}
-		if reply != "" {
-			out.Reply = reply
-			out.Replies = append(out.Replies, reply)
+		if said := reply(t); said != "" {
+			out.Reply = said
+			out.Replies = append(out.Replies, said)
 		}
 	}
 	answered, err := g.answered(ctx, turns)
@@ -162,16 +159,9 @@ func (g *Gateway) answered(ctx context.Context, turns []goclaw.Run) (map[string]
 }
 
 // reply is what the turn said to its person; "" if it was silent.
-func (g *Gateway) reply(ctx context.Context, t goclaw.Run) (string, error) {
-	if !t.State.Ended() || t.Result == "" {
-		return "", nil
+func reply(t goclaw.Run) string {
+	if !t.State.Ended() || t.State == goclaw.StateCompleted && turn.IsSilent(t.Result) {
+		return ""
 	}
-	events, err := g.o.Record.Events(ctx, t.ID)
-	if err != nil || len(events) == 0 {
-		return t.Result, err
-	}
-	if end := events[len(events)-1].End; end != nil && end.Silent {
-		return "", nil
-	}
-	return t.Result, nil
+	return t.Result
 }

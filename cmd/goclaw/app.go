@@ -116,6 +116,7 @@ func (a *app) start(ctx context.Context) {
 			a.log.Error("the engine stopped", "err", err)
 		}
 	})
+	a.done.Go(func() { rest(ctx) })
 }
 
 // listen serves HTTP on addr and tells the home's other commands where.

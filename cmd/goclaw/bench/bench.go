@@ -34,7 +34,7 @@ type sizes struct {
 }
 
 var (
-	fullSize  = sizes{starts: 10, turns: 200, counted: 20, spawns: 20, crowds: 5, waiting: 1000, runs: 2000, writers: 32, syncs: 500, settle: 3 * time.Second}
+	fullSize  = sizes{starts: 10, turns: 200, counted: 20, spawns: 20, crowds: 5, waiting: 1000, runs: 2000, writers: 32, syncs: 500, settle: 6 * time.Second}
 	quickSize = sizes{starts: 3, turns: 20, counted: 5, spawns: 3, crowds: 1, waiting: 100, runs: 200, writers: 16, syncs: 50, settle: time.Second}
 )
 

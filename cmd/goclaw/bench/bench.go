@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"goclaw"
 )
 
 // Options say what to measure with.
@@ -51,6 +53,11 @@ type bench struct {
 // Run measures everything, one part after another. The first part that fails
 // ends it.
 func Run(ctx context.Context, o Options) (Report, error) {
+	for _, name := range o.Only {
+		if !slices.Contains(Parts(), name) {
+			return Report{}, goclaw.BadRequest(fmt.Sprintf("no part is named %q; there are: %s", name, strings.Join(Parts(), ", ")))
+		}
+	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	defer transport.CloseIdleConnections()
 	b := &bench{o: o, size: fullSize, http: &http.Client{Transport: transport}}
@@ -69,11 +76,6 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		return Report{}, fmt.Errorf("bench: %w", err)
 	}
 	defer b.models.stop()
-	for _, name := range o.Only {
-		if !slices.Contains(Parts(), name) {
-			return Report{}, fmt.Errorf("bench: no part is named %q; there are: %s", name, strings.Join(Parts(), ", "))
-		}
-	}
 	r := Report{Machine: machine(), Build: build(), Quick: o.Quick}
 	for _, part := range allParts() {
 		if len(o.Only) > 0 && !slices.Contains(o.Only, part.name) {

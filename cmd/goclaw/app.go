@@ -145,6 +145,7 @@ func (a *app) start(ctx context.Context) {
 			a.broken <- fmt.Errorf("the engine stopped: %w", err)
 		}
 	})
+	a.done.Go(func() { rest(ctx) })
 }
 
 // bind takes an address before anything is done that a refusal would undo.

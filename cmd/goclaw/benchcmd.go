@@ -42,7 +42,7 @@ func (c *cli) bench(ctx context.Context, quick bool, only []string) error {
 		ModelServer: []string{"bench", "model-server"}, Progress: c.Stderr,
 	})
 	if err != nil {
-		return err
+		return mendable(err)
 	}
 	return c.print(report, report.Text)
 }

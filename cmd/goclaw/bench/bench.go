@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"goclaw"
 )
 
 // Options say what to measure with.
@@ -34,7 +36,7 @@ type sizes struct {
 }
 
 var (
-	fullSize  = sizes{starts: 10, turns: 200, counted: 20, spawns: 20, crowds: 5, waiting: 1000, runs: 2000, writers: 32, syncs: 500, settle: 3 * time.Second}
+	fullSize  = sizes{starts: 10, turns: 200, counted: 20, spawns: 20, crowds: 5, waiting: 1000, runs: 2000, writers: 32, syncs: 500, settle: 6 * time.Second}
 	quickSize = sizes{starts: 3, turns: 20, counted: 5, spawns: 3, crowds: 1, waiting: 100, runs: 200, writers: 16, syncs: 50, settle: time.Second}
 )
 
@@ -51,6 +53,11 @@ type bench struct {
 // Run measures everything, one part after another. The first part that fails
 // ends it.
 func Run(ctx context.Context, o Options) (Report, error) {
+	for _, name := range o.Only {
+		if !slices.Contains(Parts(), name) {
+			return Report{}, goclaw.BadRequest(fmt.Sprintf("no part is named %q; there are: %s", name, strings.Join(Parts(), ", ")))
+		}
+	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	defer transport.CloseIdleConnections()
 	b := &bench{o: o, size: fullSize, http: &http.Client{Transport: transport}}
@@ -69,11 +76,6 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		return Report{}, fmt.Errorf("bench: %w", err)
 	}
 	defer b.models.stop()
-	for _, name := range o.Only {
-		if !slices.Contains(Parts(), name) {
-			return Report{}, fmt.Errorf("bench: no part is named %q; there are: %s", name, strings.Join(Parts(), ", "))
-		}
-	}
 	r := Report{Machine: machine(), Build: build(), Quick: o.Quick}
 	for _, part := range allParts() {
 		if len(o.Only) > 0 && !slices.Contains(o.Only, part.name) {

@@ -118,7 +118,7 @@ func until(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // model WIRE SCRIPT: a model server that answers as the script says, as the
-// provider WIRE of the environment. Its requests are in MODEL_REQUESTS_DIR.
+// provider WIRE of the environment.
 func modelServer(ts *testscript.TestScript, _ bool, args []string) {
 	script, err := providertest.ParseScript([]byte(ts.ReadFile(args[1])))
 	ts.Check(err)

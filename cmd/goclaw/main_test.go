@@ -78,7 +78,7 @@ func program(t *testing.T, home string, extra []string, args ...string) *exec.Cm
 	cmd.Dir = t.TempDir()
 	cmd.Env = append([]string{
 		asProgram + "=1", "GOCLAW_HOME=" + home, "HOME=" + filepath.Dir(home), "PATH=" + os.Getenv("PATH"),
-		"TMPDIR=" + os.TempDir(), "NO_COLOR=1",
+		"TMPDIR=" + os.TempDir(), "NO_COLOR=1", "GORACE=atexit_sleep_ms=0",
 		"OLLAMA_HOST=127.0.0.1:1", // nobody's: a real one on this machine must not answer
 	}, extra...)
 	cmd.WaitDelay = 5 * time.Second

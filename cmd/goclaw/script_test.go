@@ -39,6 +39,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("GOCLAW_HOME", filepath.Join(e.WorkDir, "home"))
 			e.Setenv("NO_COLOR", "1")
+			e.Setenv("GORACE", "atexit_sleep_ms=0") // it sleeps for a second after each run of the program
 			e.Setenv("BYTES", "\xff\xfe")
 			e.Values[daemonsKey{}] = daemons{}
 			return nil
@@ -117,7 +118,7 @@ func until(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // model WIRE SCRIPT: a model server that answers as the script says, as the
-// provider WIRE of the environment. Its requests are in MODEL_REQUESTS_DIR.
+// provider WIRE of the environment.
 func modelServer(ts *testscript.TestScript, _ bool, args []string) {
 	script, err := providertest.ParseScript([]byte(ts.ReadFile(args[1])))
 	ts.Check(err)
@@ -197,7 +198,7 @@ func daemon(ts *testscript.TestScript, _ bool, args []string) {
 func scriptEnv(ts *testscript.TestScript) []string {
 	var env []string
 	for _, name := range []string{
-		"PATH", "HOME", "TMPDIR", "GOCLAW_HOME", "GOCLAW_TOKEN", "GOCLAW_MODEL", "NO_COLOR",
+		"PATH", "HOME", "TMPDIR", "GOCLAW_HOME", "GOCLAW_TOKEN", "GOCLAW_MODEL", "NO_COLOR", "GORACE",
 		"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL",
 	} {
 		if v := ts.Getenv(name); v != "" {

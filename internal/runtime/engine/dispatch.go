@@ -108,6 +108,10 @@ func (e *Engine) start(work context.Context, c goclaw.Claimed) {
 	j := newJob(e, work, c)
 	e.mu.Lock()
 	e.inFlight[c.Run.ID] = j
+	if why, asked := e.early[c.Run.ID]; asked {
+		j.stop(cancelled{why})
+		delete(e.early, c.Run.ID)
+	}
 	e.mu.Unlock()
 	e.jobs.Go(func() {
 		defer func() {
@@ -249,6 +253,21 @@ func (e *Engine) lookForCancels(ctx context.Context) {
 func (e *Engine) stopJob(id, why string) {
 	e.mu.Lock()
 	j := e.inFlight[id]
+	e.mu.Unlock()
+	if j != nil {
+		j.stop(cancelled{why})
+	}
+}
+
+// stopAsked stops the job of a run whose cancellation was just recorded. If the
+// run is ours and has no job, its claim was committed a moment ago and its job
+// is about to start.
+func (e *Engine) stopAsked(r goclaw.Run, why string) {
+	e.mu.Lock()
+	j := e.inFlight[r.ID]
+	if j == nil && r.State == goclaw.StateRunning && r.Owner == e.o.Owner {
+		e.early[r.ID] = why
+	}
 	e.mu.Unlock()
 	if j != nil {
 		j.stop(cancelled{why})

@@ -25,8 +25,9 @@ func (g *Gateway) Await(ctx context.Context, id string, workers bool) (goclaw.Ou
 	})
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
+	var ended *goclaw.Run // as its end was told
 	for {
-		first, err := g.o.Record.Run(ctx, id)
+		first, err := g.first(ctx, id, ended)
 		if err != nil {
 			return goclaw.Outcome{}, err
 		}
@@ -39,10 +40,22 @@ func (g *Gateway) Await(ctx context.Context, id string, workers bool) (goclaw.Ou
 		select {
 		case <-ctx.Done():
 			return goclaw.Outcome{}, context.Cause(ctx)
-		case <-notices:
+		case n := <-notices:
+			if n.RunID == first.ID {
+				ended = n.Run
+			}
 		case <-tick.C:
 		}
 	}
+}
+
+// first is the awaited run: what was told of its end, which was recorded
+// before, else what the record says.
+func (g *Gateway) first(ctx context.Context, id string, ended *goclaw.Run) (goclaw.Run, error) {
+	if ended != nil {
+		return *ended, nil
+	}
+	return g.o.Record.Run(ctx, id)
 }
 
 // outcome gathers what a turn has led to so far; done says that nothing of it

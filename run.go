@@ -79,11 +79,16 @@ const (
 // agent, definition, config and spawn arguments. It is stored with the run and
 // never resolved again.
 type Profile struct {
-	Agent      string     `json:"agent"`
-	Workspace  string     `json:"workspace"` // absolute path
-	Model      string     `json:"model"`     // provider/model
-	Thinking   string     `json:"thinking"`  // off, low, medium or high
-	Tools      []string   `json:"tools"`     // sorted names
+	Agent     string `json:"agent"`
+	Workspace string `json:"workspace"` // absolute path
+	Model     string `json:"model"`     // provider/model
+	Thinking  string `json:"thinking"`  // off, low, medium or high
+
+	// Pinned says that the model was named with the message, and not by
+	// session or agent: what the turn leads to is answered by it too.
+	Pinned bool `json:"pinned,omitempty"`
+
+	Tools      []string   `json:"tools"` // sorted names
 	PromptMode PromptMode `json:"promptMode"`
 
 	// Inherit lists the workspace files that the session may see.

@@ -108,6 +108,10 @@ func (e *Engine) start(work context.Context, c goclaw.Claimed) {
 	j := newJob(work, e, c)
 	e.mu.Lock()
 	e.inFlight[c.Run.ID] = j
+	if why, asked := e.early[c.Run.ID]; asked {
+		j.stop(cancelled{why})
+		delete(e.early, c.Run.ID)
+	}
 	e.mu.Unlock()
 	e.jobs.Go(func() {
 		defer func() {
@@ -162,7 +166,7 @@ func (e *Engine) wakeRequesters(ctx context.Context) (goclaw.Millis, error) {
 		if len(ready) == 0 {
 			continue
 		}
-		err := e.acceptAnnouncement(ctx, key, ready[0].ID)
+		err := e.acceptAnnouncement(ctx, key, ready[0])
 		if err != nil && !errors.Is(err, goclaw.ErrConsumed) { // a turn took it meanwhile
 			return earliest, err
 		}
@@ -170,14 +174,19 @@ func (e *Engine) wakeRequesters(ctx context.Context) (goclaw.Millis, error) {
 	return earliest, nil
 }
 
-func (e *Engine) acceptAnnouncement(ctx context.Context, key goclaw.SessionKey, item string) error {
+func (e *Engine) acceptAnnouncement(ctx context.Context, key goclaw.SessionKey, item goclaw.InboxItem) error {
 	profile, err := e.sessionProfile(ctx, key, "")
 	if err != nil {
 		return err
 	}
+	// The turn that spawned may have been asked to use another model: its
+	// results are answered by the same.
+	if asked, err := e.o.Store.Run(ctx, item.Group); err == nil && asked.Session == key && asked.Profile.Pinned {
+		profile.Model, profile.Pinned = asked.Profile.Model, true
+	}
 	_, _, err = e.Accept(ctx, goclaw.Acceptance{
 		Run:      goclaw.Run{Session: key, Trigger: goclaw.TriggerAnnouncement, Profile: profile},
-		Waiting:  item,
+		Waiting:  item.ID,
 		Coalesce: true,
 	})
 	return err
@@ -251,6 +260,21 @@ func (e *Engine) lookForCancels(ctx context.Context) {
 func (e *Engine) stopJob(id, why string) {
 	e.mu.Lock()
 	j := e.inFlight[id]
+	e.mu.Unlock()
+	if j != nil {
+		j.stop(cancelled{why})
+	}
+}
+
+// stopAsked stops the job of a run whose cancellation was just recorded. If the
+// run is ours and has no job, its claim was committed a moment ago and its job
+// is about to start.
+func (e *Engine) stopAsked(r goclaw.Run, why string) {
+	e.mu.Lock()
+	j := e.inFlight[r.ID]
+	if j == nil && r.State == goclaw.StateRunning && r.Owner == e.o.Owner {
+		e.early[r.ID] = why
+	}
 	e.mu.Unlock()
 	if j != nil {
 		j.stop(cancelled{why})

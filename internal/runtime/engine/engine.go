@@ -64,6 +64,7 @@ type Engine struct {
 
 	mu       sync.Mutex
 	inFlight map[string]*job
+	early    map[string]string // why claimed runs whose jobs are to start yet shall stop
 	jobs     sync.WaitGroup
 }
 
@@ -99,7 +100,7 @@ func New(o Options) (*Engine, error) {
 	}
 	e := &Engine{
 		o: o, tools: map[string]goclaw.Tool{}, schemas: map[string]*schema.Schema{},
-		wake: make(chan struct{}, 1), inFlight: map[string]*job{},
+		wake: make(chan struct{}, 1), inFlight: map[string]*job{}, early: map[string]string{},
 	}
 	for _, t := range o.Tools {
 		if err := e.AddTool(t); err != nil {

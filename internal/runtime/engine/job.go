@@ -101,12 +101,8 @@ func (j *job) loop() error {
 
 // load folds what is recorded. After a takeover it records what can't be known.
 func (j *job) load() error {
-	fresh, err := j.e.o.Store.Run(j.ctx, j.r.ID)
-	if err != nil {
-		return fmt.Errorf("load run: %w", err)
-	}
-	if fresh.CancelAt != 0 {
-		j.stop(cancelled{fresh.CancelWhy})
+	if j.r.CancelAt != 0 { // before the claim; later ones are told to the job
+		j.stop(cancelled{j.r.CancelWhy})
 	}
 	if j.r.Epoch <= 1 {
 		return nil // nobody can have recorded anything yet

@@ -13,7 +13,11 @@ import (
 )
 
 const (
-	maxTries  = 8
+	maxTries = 8
+	// A server that can't be reached at all is more often a wrong address than
+	// a passing fault: it gets fewer tries.
+	maxUnreached = 5
+
 	firstWait = 500 * time.Millisecond
 	longWait  = 60 * time.Second
 	// A server that asks for more than this is not waited for: the run fails
@@ -60,14 +64,14 @@ func (j *job) stream() (goclaw.ModelReply, int, error) {
 			return reply, try, nil
 		}
 		var failed *goclaw.ProviderError
-		if j.ctx.Err() != nil || !errors.As(err, &failed) || !failed.Retry || try == maxTries || failed.After > patience {
+		if j.ctx.Err() != nil || !errors.As(err, &failed) || !failed.Retry || try >= tries(failed) || failed.After > patience {
 			return goclaw.ModelReply{}, try, giveUp(err, try)
 		}
 		if shown {
 			j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeReset, Session: j.r.Session, RunID: j.r.ID})
 		}
 		wait := backoff(try, failed.After)
-		text := fmt.Sprintf("%v; trying again in %s (try %d of %d)", failed, wait.Round(100*time.Millisecond), try+1, maxTries)
+		text := fmt.Sprintf("%v; trying again in %s (try %d of %d)", failed, wait.Round(100*time.Millisecond), try+1, tries(failed))
 		j.e.o.Log.Warn("model call failed", "run", j.r.ID, "try", try, "err", failed, "wait", wait)
 		j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeRetry, Session: j.r.Session, RunID: j.r.ID, Text: text})
 		pause(j.ctx, wait)
@@ -75,6 +79,13 @@ func (j *job) stream() (goclaw.ModelReply, int, error) {
 			return goclaw.ModelReply{}, try, context.Cause(j.ctx)
 		}
 	}
+}
+
+func tries(e *goclaw.ProviderError) int {
+	if e.Kind == "network" {
+		return maxUnreached
+	}
+	return maxTries
 }
 
 func giveUp(err error, tries int) error {

@@ -131,7 +131,7 @@ func (e *Engine) Cancel(ctx context.Context, id, why string, cascade bool) ([]go
 		return nil, fmt.Errorf("cancel run: %w", err)
 	}
 	for _, r := range asked {
-		e.stopJob(r.ID, why)
+		e.stopAsked(r, why)
 	}
 	e.Wake()
 	return asked, nil
@@ -158,6 +158,7 @@ func (e *Engine) Submit(ctx context.Context, in goclaw.Inbound) (goclaw.Run, err
 	if err != nil {
 		return goclaw.Run{}, err
 	}
+	profile.Pinned = in.Model != ""
 	key := in.Key
 	if key != "" {
 		key = "inbound:" + in.Session.String() + ":" + key

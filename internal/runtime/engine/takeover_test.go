@@ -171,3 +171,41 @@ func TestStopAndStartGoesOn(t *testing.T) {
 		}
 	})
 }
+
+// hasty calls after for every run that a claim has taken, before the claimer
+// gets to know.
+type hasty struct {
+	engine.Store
+	after func(goclaw.Run)
+}
+
+func (h *hasty) Claim(ctx context.Context, c goclaw.ClaimRequest) ([]goclaw.Claimed, error) {
+	claimed, err := h.Store.Claim(ctx, c)
+	for _, one := range claimed {
+		h.after(one.Run)
+	}
+	return claimed, err
+}
+
+// A cancellation between a claim and the start of its job reaches the job.
+func TestCancelBetweenClaimAndStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &hasty{Store: memory.Open()}
+		r := newRig(t, rigOptions{store: store, brain: func(context.Context, goclaw.ModelRequest) (goclaw.ModelReply, error) {
+			t.Error("the model was called")
+			return text("too late")
+		}})
+		store.after = func(run goclaw.Run) {
+			if _, err := r.engine.Cancel(t.Context(), run.ID, "at once", true); err != nil {
+				t.Error(err)
+			}
+		}
+		defer r.start(t.Context())()
+		run := r.say("go")
+		time.Sleep(10 * time.Millisecond) // not until the next sweep
+		got, err := store.Run(t.Context(), run.ID)
+		if err != nil || got.State != goclaw.StateCancelled || got.Error != "at once" {
+			t.Errorf("the run is %s, %q (%v)", got.State, got.Error, err)
+		}
+	})
+}

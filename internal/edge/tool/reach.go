@@ -14,6 +14,10 @@ import (
 // folder per run, relative to the workspace.
 const OutputDir = ".goclaw/output"
 
+// tempPrefix begins the names under which files at the workspace's root are
+// written before they get their own.
+const tempPrefix = ".goclaw-"
+
 // StageDir is where a sandbox builds what a worker's command sees in the place
 // of the workspace's root. The files there are second names of public ones.
 const StageDir = OutputDir + "/.stages"
@@ -180,6 +184,9 @@ func (r *Reach) addRule(x rule) {
 // caller (Resolve and Dir do so).
 func (r *Reach) Allow(rel string, info fs.FileInfo) error {
 	key := fold(rel)
+	if r.scope.Strict && strings.HasPrefix(key, tempPrefix) {
+		return ErrPrivate // what is being written may become a private file
+	}
 	for _, x := range r.rules {
 		if x.covers(key) || x.info != nil && info != nil && os.SameFile(x.info, info) {
 			return x.err

@@ -476,3 +476,17 @@ func ExampleReach_Resolve() {
 	// src/main.go <nil>
 	//  src/../Soul.md: private to the main agent, outside this worker's reach
 }
+
+// A file that is being written may be about to become a private one.
+func TestTemporaryNamesArePrivate(t *testing.T) {
+	for strict, want := range map[bool]error{true: tool.ErrPrivate, false: nil} {
+		r, err := tool.Open(tool.Scope{Workspace: t.TempDir(), Strict: strict})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if err := r.Allow(".goclaw-x.tmp", nil); !errors.Is(err, want) {
+			t.Errorf("strict %v: %v", strict, err)
+		}
+	}
+}

@@ -185,11 +185,37 @@ func (s *stage) fill(p placer) error {
 		}
 		delete(s.base, path)
 	}
+	if err := s.withdrawRenamed(); err != nil {
+		return err
+	}
 	staged, err := os.ReadDir(s.path)
 	for _, e := range staged {
 		s.placed[e.Name()] = true
 	}
 	return err
+}
+
+// withdrawRenamed takes back what has become private since it was placed:
+// whoever saves a private file by way of a temporary one may have renamed that
+// a moment ago.
+func (s *stage) withdrawRenamed() error {
+	entries, err := os.ReadDir(s.job.Workspace)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !s.job.Private(e.Name()) {
+			continue
+		}
+		private := stampAt(filepath.Join(s.job.Workspace, e.Name()))
+		for path, was := range maps.Clone(s.base) {
+			if was.same(private) && !strings.Contains(path, "/") {
+				_ = os.Remove(filepath.Join(s.path, path))
+				delete(s.base, path)
+			}
+		}
+	}
+	return nil
 }
 
 // put places one entry of the workspace, unless a command has changed or
@@ -234,7 +260,11 @@ func (s *stage) put(e fs.DirEntry, p placer) error {
 			return nil
 		}
 		_ = os.Remove(staged)
-		if os.Link(host, staged) != nil {
+		err := os.Link(host, staged)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // a temporary file, gone since
+		}
+		if err != nil {
 			s.files = append(s.files, name)
 			if err := p.place(host, staged, false); err != nil {
 				return err

@@ -42,6 +42,7 @@ type app struct {
 	exec     *exec.Tool
 	handler  http.Handler
 	began    time.Time
+	laidOut  []string  // workspaces that were fresh
 	lock     *homeLock // nil in a process that only reads
 	idle     bool      // no process executes the home's runs; set before use
 
@@ -69,8 +70,12 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		return err
 	}
 	for _, id := range s.agentIDs() {
-		if err := prepareWorkspace(s.rules.Agents[id]); err != nil {
+		fresh, err := prepareWorkspace(s.rules.Agents[id])
+		if err != nil {
 			return err
+		}
+		if fresh {
+			a.laidOut = append(a.laidOut, s.rules.Agents[id].Workspace)
 		}
 	}
 	if a.store, err = sqlite.Open(ctx, a.home.path("goclaw.db"), sqlite.Options{Hook: hook, Logger: a.log}); err != nil {
@@ -125,14 +130,16 @@ func (a *app) pickToken() (string, error) {
 	return newToken(), nil
 }
 
-func prepareWorkspace(a definition.Agent) error {
+// prepareWorkspace lays out an agent's folder if it is fresh, and says so.
+func prepareWorkspace(a definition.Agent) (fresh bool, err error) {
 	if info, err := os.Stat(a.Workspace); err == nil && !info.IsDir() {
-		return usagef("workspace of agent %s: %s is a file; choose a folder with --workspace, or workspace in the configuration", a.ID, a.Workspace)
+		return false, usagef("workspace of agent %s: %s is a file; choose a folder with --workspace, or workspace in the configuration", a.ID, a.Workspace)
 	}
-	if _, err := workspace.Prepare(a.Workspace); err != nil {
-		return fmt.Errorf("agent %s: %w", a.ID, err)
+	created, err := workspace.Prepare(a.Workspace)
+	if err != nil {
+		return false, fmt.Errorf("agent %s: %w", a.ID, err)
 	}
-	return nil
+	return len(created) > 0, nil
 }
 
 // start dispatches runs until close.

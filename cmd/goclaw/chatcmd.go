@@ -74,7 +74,10 @@ func (c *cli) showChat(ctx context.Context, l link, key goclaw.SessionKey) error
 		if _, err := l.app.serve(ctx, door); err != nil {
 			return err
 		}
-		notices = l.app.settings.notes
+		notices = append(notices, l.app.settings.notes...)
+		for _, dir := range l.app.laidOut {
+			notices = append(notices, "A fresh workspace was laid out in "+dir+"; its files say who the agent is and how it works.")
+		}
 	}
 	status, err := l.Status(ctx)
 	if err != nil {

@@ -18,7 +18,7 @@ func (c *cli) benchCommand() *cobra.Command {
 		Use: "bench", Short: "Measure this goclaw on this machine", Args: cobra.NoArgs,
 		Long: "Measures this goclaw on this machine: starts, memory, turns, workers, durable runs, request sizes.\n" +
 			"It runs gateways of its own on temporary homes against a model server of its own; your home is not touched.\n" +
-			"A full measurement takes about two minutes.",
+			"A full measurement takes about a minute, and wants a machine that does nothing else.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.bench(cmd.Context(), quick, only) },
 	}
 	cmd.Flags().BoolVar(&quick, "quick", false, "few repetitions, to check that it works")

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -76,7 +77,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		return Report{}, fmt.Errorf("bench: %w", err)
 	}
 	defer b.models.stop()
-	r := Report{Machine: machine(), Build: build(), Quick: o.Quick}
+	r := Report{Machine: machine(), Build: build(), Quick: o.Quick, Load: loadAverage()}
 	for _, part := range allParts() {
 		if len(o.Only) > 0 && !slices.Contains(o.Only, part.name) {
 			continue
@@ -125,6 +126,21 @@ func allParts() []part {
 
 func machine() string {
 	return fmt.Sprintf("%s/%s, %d CPUs, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
+}
+
+// loadAverage is how many processes wanted to run in the minute before, 0 where
+// it can't be read.
+func loadAverage() float64 {
+	raw, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	minute, _, _ := strings.Cut(string(raw), " ")
+	load, err := strconv.ParseFloat(minute, 64)
+	if err != nil {
+		return 0
+	}
+	return load
 }
 
 // build says how this program was built, as far as it matters here.

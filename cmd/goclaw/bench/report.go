@@ -13,6 +13,7 @@ type Report struct {
 	Machine string   `json:"machine"`
 	Build   string   `json:"build"`
 	Quick   bool     `json:"quick"`
+	Load    float64  `json:"load"` // the machine's load average when it began
 	Figures []Figure `json:"figures"`
 }
 
@@ -114,6 +115,9 @@ func (r Report) Text() string {
 	fmt.Fprintf(&b, "goclaw bench on %s\nbuild: %s\n", r.Machine, r.Build)
 	if r.Quick {
 		b.WriteString("quick: few repetitions, for a check that it works; use plain goclaw bench for figures to quote\n")
+	}
+	if r.Load > 0.5 {
+		fmt.Fprintf(&b, "load average before: %.1f. The machine was busy with something else: times are longer than they need be\n", r.Load)
 	}
 	b.WriteString("\n")
 	name, width := 0, 0

@@ -152,6 +152,13 @@ func (a *app) start(ctx context.Context) {
 			a.broken <- fmt.Errorf("the engine stopped: %w", err)
 		}
 	})
+	a.done.Go(func() {
+		// No channel is built yet: replies to their sessions are parked, not lost.
+		out := gateway.Deliverer{Outbox: a.store, Log: a.log}
+		if err := out.Run(ctx); err != nil {
+			a.log.Error("deliveries stopped", "err", err)
+		}
+	})
 	a.done.Go(func() { rest(ctx) })
 }
 

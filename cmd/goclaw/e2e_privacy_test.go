@@ -193,8 +193,8 @@ func (w *spyWorld) checkControl() {
 		w.t.Errorf("control: the main agent's git: %s", git)
 	}
 	kept, _ := filepath.Glob(filepath.Join(w.workspace, ".goclaw/output/*/*.txt"))
-	if len(kept) != 1 {
-		w.t.Errorf("control: kept output %v", kept)
+	if len(kept) == 0 { // workers that are at it already may have kept some of their own
+		w.t.Errorf("control: the main agent's long output was not kept")
 	}
 }
 

@@ -31,10 +31,6 @@ type Deliverer struct {
 
 // Run delivers until ctx ends.
 func (d Deliverer) Run(ctx context.Context) error {
-	if len(d.Channels) == 0 {
-		<-ctx.Done()
-		return nil
-	}
 	tick := time.NewTicker(deliverEvery)
 	defer tick.Stop()
 	for {
@@ -65,6 +61,7 @@ func (d Deliverer) Run(ctx context.Context) error {
 func (d Deliverer) deliver(ctx context.Context, out goclaw.Outbound) error {
 	ch := d.Channels[out.Session.Channel]
 	if ch == nil {
+		d.Log.Warn("a reply is parked: its channel is not configured", "session", out.Session.String(), "run", out.Run)
 		return d.Outbox.MarkOutbox(ctx, out.ID, "parked", 0, "the channel "+out.Session.Channel+" is not configured")
 	}
 	if err := d.Outbox.MarkOutbox(ctx, out.ID, "sending", now().Add(deliverWait), ""); err != nil {

@@ -156,16 +156,6 @@ func TestDeliverySurvivesItsStore(t *testing.T) {
 	})
 }
 
-func TestDeliveryWithoutChannels(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if err := (gateway.Deliverer{}).Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // marks notes what is parked, and fails its first calls.
 type marks struct {
 	box                  gateway.Outbox

@@ -10,6 +10,7 @@ import (
 // turn is a run of this session that is under way.
 type turn struct {
 	run      goclaw.Run
+	opening  *block            // what started it; nil for none
 	live     []*block          // text and thinking of the current model call
 	retry    *block            // tells what is being waited for
 	tools    map[string]*block // tool calls by id
@@ -91,6 +92,9 @@ func (s *state) applyOwn(r goclaw.Run) {
 			return
 		}
 		t.run = r
+		if r.Trigger == goclaw.TriggerAnnouncement && r.Task != "" && t.opening != nil {
+			t.opening.set(announced(r.Task)) // told once the turn has taken its results
+		}
 		if r.State == goclaw.StateInterrupted {
 			t.activity = "interrupted, will resume"
 		}
@@ -128,20 +132,23 @@ func (s *state) waiting(r goclaw.Run) *pending {
 
 // begin opens a turn: what started it moves into the conversation.
 func (s *state) begin(r goclaw.Run) *turn {
-	s.open(r, r.Task)
-	t := &turn{run: r, tools: map[string]*block{}}
+	t := &turn{run: r, tools: map[string]*block{}, opening: s.open(r, r.Task)}
 	s.turns = append(s.turns, t)
 	return t
 }
 
-// open shows what started a run; the message that did no longer waits.
-func (s *state) open(r goclaw.Run, input string) {
+// open shows what started a run, in the block that it returns (nil for none);
+// the message that did no longer waits.
+func (s *state) open(r goclaw.Run, input string) *block {
+	b := opening(r, input)
 	if p := s.waiting(r); p != nil {
 		s.pending = slices.DeleteFunc(s.pending, func(q *pending) bool { return q == p })
-		s.add(&block{kind: blockUser, text: p.text})
-	} else if b := opening(r, input); b != nil {
+		b = &block{kind: blockUser, text: p.text}
+	}
+	if b != nil {
 		s.add(b)
 	}
+	return b
 }
 
 // opening is the block that tells what started a run; nil for none.

@@ -337,3 +337,15 @@ func TestEverySize(t *testing.T) {
 		}
 	}
 }
+
+// An announcement's turn begins before it has taken what it announces.
+func TestAnnouncementIsNamedOnceItIsKnown(t *testing.T) {
+	s := newTest(60, 20, Options{})
+	run := own("run-1", goclaw.StateRunning)
+	run.Trigger = goclaw.TriggerAnnouncement
+	applyAll(s, ran(run))
+	has(t, s, "◂ workers reported")
+	run.Task = "[Subagent: tides] Complete.\n\nhigh\n\n[Subagent: ice] Failed: gone\n"
+	applyAll(s, ran(run), told(run, goclaw.NoticeText, "both told"))
+	has(t, s, "◂ 2 workers reported: tides, ice", "both told")
+}

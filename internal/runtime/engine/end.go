@@ -2,15 +2,11 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"time"
 
 	"goclaw"
 	"goclaw/internal/core/announce"
-	"goclaw/internal/core/prompt"
 	"goclaw/internal/core/turn"
 )
 
@@ -75,27 +71,4 @@ func (j *job) after(r goclaw.Run) {
 	if j.state.Prompt != nil && len(j.state.Prompt.Inbox) > 0 {
 		j.e.tidy(ctx)
 	}
-}
-
-// assemble builds the prompt of a profile from the files as they are now.
-func (e *Engine) assemble(p goclaw.Profile) (goclaw.Prompt, error) {
-	files, err := e.o.Files.Files(p.Workspace)
-	if err != nil {
-		return goclaw.Prompt{}, fmt.Errorf("read workspace %s: %w", p.Workspace, err)
-	}
-	specs := make([]goclaw.ToolSpec, 0, len(p.Tools))
-	for _, name := range p.Tools {
-		if t := e.tools[name]; t != nil {
-			specs = append(specs, t.Spec())
-		}
-	}
-	return prompt.Assemble(prompt.Input{Profile: p, Files: files, Tools: specs, Host: e.o.Host, OS: e.o.OS}), nil
-}
-
-func encodePrompt(p goclaw.Prompt) (sha string, blob []byte, err error) {
-	if blob, err = json.Marshal(p); err != nil {
-		return "", nil, fmt.Errorf("encode prompt: %w", err)
-	}
-	sum := sha256.Sum256(blob)
-	return hex.EncodeToString(sum[:]), blob, nil
 }

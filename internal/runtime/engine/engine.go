@@ -61,6 +61,7 @@ type Engine struct {
 	wake    chan struct{}
 	ended   atomic.Bool // since the dispatcher last looked for announcements
 	resumed atomic.Int64
+	prompts prompts
 
 	mu       sync.Mutex
 	inFlight map[string]*job

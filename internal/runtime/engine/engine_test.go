@@ -440,3 +440,32 @@ func TestWorkersNeverSeePrivateFiles(t *testing.T) {
 		}
 	})
 }
+
+// A prompt is assembled anew as soon as a file has changed, and only then.
+func TestPromptFollowsTheFiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		soul := &changing{text: "one"}
+		r := newRig(t, rigOptions{files: soul, brain: func(context.Context, goclaw.ModelRequest) (goclaw.ModelReply, error) { return text("ok") }})
+		defer r.start(t.Context())()
+		for _, s := range []string{"one", "one", "two", "one"} {
+			soul.text = s
+			r.say("hi")
+			r.settle()
+		}
+		asked := r.asked(false)
+		for i, want := range []string{"one", "one", "two", "one"} {
+			if got := prefix(t, asked[i]); !strings.Contains(got, "soul is "+want) {
+				t.Errorf("request %d does not hold %q", i, want)
+			}
+		}
+		if prefix(t, asked[0]) != prefix(t, asked[1]) || prefix(t, asked[0]) != prefix(t, asked[3]) {
+			t.Error("equal files give unequal prompts")
+		}
+	})
+}
+
+type changing struct{ text string }
+
+func (c *changing) Files(dir string) ([]goclaw.WorkspaceFile, error) {
+	return []goclaw.WorkspaceFile{{Name: "SOUL.md", Path: dir + "/SOUL.md", Content: "soul is " + c.text}}, nil
+}

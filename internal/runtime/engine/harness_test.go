@@ -37,6 +37,7 @@ type rig struct {
 
 type rigOptions struct {
 	store      engine.Store
+	files      engine.Files
 	brain      brain
 	tools      []goclaw.Tool
 	rules      func(*definition.Rules)
@@ -55,8 +56,11 @@ func newRig(t *testing.T, o rigOptions) *rig {
 	if o.owner == "" {
 		o.owner = "p1"
 	}
+	if o.files == nil {
+		o.files = files{}
+	}
 	e, err := engine.New(engine.Options{
-		Store: r.store, Models: r.models(o.brain), Files: files{}, Tools: o.tools, Rules: rules(o),
+		Store: r.store, Models: r.models(o.brain), Files: o.files, Tools: o.tools, Rules: rules(o),
 		Owner: o.owner, SoleOwner: o.sole, MaxWorkers: o.maxWorkers, Zone: time.UTC,
 		Announce: announce.Policy{Window: 250 * time.Millisecond, MaxWait: time.Minute},
 		Publish:  r.publish, Hook: o.hook, Host: "box", OS: "linux",

@@ -155,16 +155,12 @@ func (j *job) loadHistory() error {
 // assemble makes event 0: the prompt and the turn's input. An announcement's
 // input is what is ready now; the same transaction marks it as consumed.
 func (j *job) assemble() error {
-	p, err := j.e.assemble(j.r.Profile)
+	made, err := j.e.assemble(j.r.Profile)
 	if err != nil {
 		return err
 	}
-	for _, w := range p.Warnings {
+	for _, w := range made.prompt.Warnings {
 		j.e.o.Log.Warn("workspace file", "run", j.r.ID, "what", w)
-	}
-	sha, blob, err := encodePrompt(p)
-	if err != nil {
-		return err
 	}
 	if err := j.loadHistory(); err != nil {
 		return err
@@ -183,11 +179,11 @@ func (j *job) assemble() error {
 		return err
 	}
 	input := prompt.Envelope(prompt.Turn{Run: j.r, Text: text, Now: time.Now().In(j.e.o.Zone), Active: active})
-	j.prompt = p
+	j.prompt = made.prompt
 	err = j.append([]goclaw.Event{{
 		Kind:   goclaw.EventPrompt,
-		Prompt: &goclaw.PromptEvent{PromptSHA: sha, Input: input, Inbox: consume},
-	}}, goclaw.Batch{Blobs: []goclaw.Blob{{SHA256: sha, Data: blob}}, Consume: consume})
+		Prompt: &goclaw.PromptEvent{PromptSHA: made.blob.SHA256, Input: input, Inbox: consume},
+	}}, goclaw.Batch{Blobs: []goclaw.Blob{made.blob}, Consume: consume})
 	if errors.Is(err, goclaw.ErrConsumed) {
 		return nil // another turn was faster: look again at what is ready
 	}

@@ -201,7 +201,8 @@ func (e *Engine) Explain(ctx context.Context, q goclaw.ContextQuery) (goclaw.Pro
 		if err != nil {
 			return goclaw.Prompt{}, err
 		}
-		return e.assemble(profile)
+		made, err := e.assemble(profile)
+		return made.prompt, err
 	}
 	run, err := e.o.Store.Run(ctx, q.Run)
 	if err != nil {
@@ -212,7 +213,8 @@ func (e *Engine) Explain(ctx context.Context, q goclaw.ContextQuery) (goclaw.Pro
 		return goclaw.Prompt{}, err
 	}
 	if len(events) == 0 || events[0].Prompt == nil {
-		return e.assemble(run.Profile)
+		made, err := e.assemble(run.Profile)
+		return made.prompt, err
 	}
 	raw, err := e.o.Store.Blob(ctx, events[0].Prompt.PromptSHA)
 	if err != nil {

@@ -107,7 +107,7 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		}
 	}
 	gw := gateway.New(gateway.Options{
-		Runner: a.engine, Explainer: a.engine, Record: a.store, Pending: a.store, Feed: broker,
+		Runner: a.engine, Explainer: a.engine, Record: a.store, Feed: broker,
 		ResolveModel: s.models.Resolve, Agents: s.agentIDs(), Status: a.status, Log: a.log,
 		Idle: func() bool { return a.idle },
 	})

@@ -34,7 +34,7 @@ func newDesk(t *testing.T) *desk {
 	d := &desk{T: t, store: memory.Open(), feed: feed.New()}
 	d.runner = &runner{desk: d}
 	d.Gateway = gateway.New(gateway.Options{
-		Runner: d.runner, Explainer: explainer{}, Record: d.store, Pending: d.store, Feed: d.feed,
+		Runner: d.runner, Explainer: explainer{}, Record: d.store, Feed: d.feed,
 		Agents: []string{"main", "second"},
 		ResolveModel: func(name string) (string, error) {
 			if name != "p/big" && name != "big" {

@@ -41,11 +41,6 @@ type Transcripts interface {
 	ChangeSession(ctx context.Context, key goclaw.SessionKey, c goclaw.SessionChange, now goclaw.Millis) error
 }
 
-// Pending tells which results are still on their way to a session.
-type Pending interface {
-	Pending(ctx context.Context, session goclaw.SessionKey) ([]goclaw.InboxItem, error)
-}
-
 // Feed is the live view.
 type Feed interface {
 	Subscribe(ctx context.Context, match func(goclaw.Notice) bool) <-chan goclaw.Notice
@@ -56,7 +51,6 @@ type Options struct {
 	Runner    Runner
 	Explainer Explainer
 	Record    Record
-	Pending   Pending
 	Feed      Feed
 
 	// ResolveModel checks a model that a person names.

@@ -2,11 +2,11 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	"goclaw"
+	"goclaw/internal/edge/store"
 )
 
 // Accept stores a queued run, and its session if that is new. created is false
@@ -16,7 +16,7 @@ import (
 // run.
 func (s *Store) Accept(ctx context.Context, a goclaw.Acceptance) (run goclaw.Run, created bool, err error) {
 	err = s.do(ctx, "accept run", func() error {
-		if err := checkAcceptance(a); err != nil {
+		if err := store.CheckAcceptance(a); err != nil {
 			return err
 		}
 		r, err := s.admit(a)
@@ -34,24 +34,6 @@ func (s *Store) Accept(ctx context.Context, a goclaw.Acceptance) (run goclaw.Run
 		return nil
 	})
 	return run, created, err
-}
-
-func checkAcceptance(a goclaw.Acceptance) error {
-	if a.Run.ID == "" {
-		return errors.New("the run has no id")
-	}
-	if a.Run.State != goclaw.StateQueued {
-		return fmt.Errorf("run %s is %s: only a queued run can be accepted", a.Run.ID, a.Run.State)
-	}
-	if err := checkKey(a.Run.Session); err != nil {
-		return fmt.Errorf("run %s: %w", a.Run.ID, err)
-	}
-	if !a.Run.Requester.IsZero() {
-		if err := checkKey(a.Run.Requester); err != nil {
-			return fmt.Errorf("run %s: requester: %w", a.Run.ID, err)
-		}
-	}
-	return nil
 }
 
 // admit returns the run that stands for a already, if there is one, or an

@@ -2,8 +2,6 @@ package memory
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +9,7 @@ import (
 	"strings"
 
 	"goclaw"
+	"goclaw/internal/edge/store"
 )
 
 // Events returns the run's events in order; none if there is no such run.
@@ -52,7 +51,7 @@ func (s *Store) Append(ctx context.Context, f goclaw.Fence, b goclaw.Batch) erro
 // without a time gets the batch's.
 func (s *Store) check(f goclaw.Fence, b goclaw.Batch) (*record, [][]byte, error) {
 	for _, blob := range b.Blobs {
-		if sum := contentSHA(blob.Data); sum != blob.SHA256 {
+		if sum := store.ContentSHA(blob.Data); sum != blob.SHA256 {
 			return nil, nil, fmt.Errorf("blob is named %q but its SHA-256 is %s", blob.SHA256, sum)
 		}
 	}
@@ -84,11 +83,6 @@ func (s *Store) check(f goclaw.Fence, b goclaw.Batch) (*record, [][]byte, error)
 		}
 	}
 	return r, events, nil
-}
-
-func contentSHA(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }
 
 func (s *Store) item(id string) *goclaw.InboxItem {
@@ -123,7 +117,7 @@ func (s *Store) putBlob(sha string, data []byte) {
 // End closes the run.
 func (s *Store) End(ctx context.Context, f goclaw.Fence, e goclaw.Ending) error {
 	return s.do(ctx, "end run", func() error {
-		if err := checkEnding(f, e); err != nil {
+		if err := store.CheckEnding(f, e); err != nil {
 			return err
 		}
 		r, events, err := s.check(f, e.Batch)
@@ -160,35 +154,12 @@ func (s *Store) End(ctx context.Context, f goclaw.Fence, e goclaw.Ending) error 
 	})
 }
 
-func checkEnding(f goclaw.Fence, e goclaw.Ending) error {
-	if !e.State.Ended() {
-		return fmt.Errorf("%s is not the state of a run that has ended", e.State)
-	}
-	if a := e.Announce; a != nil {
-		if a.ID == "" || a.Source != f.Run {
-			return fmt.Errorf("announcement %q has source %q; it needs an id, and its source is the run that ends", a.ID, a.Source)
-		}
-		if err := checkKey(a.Session); err != nil {
-			return fmt.Errorf("announcement: %w", err)
-		}
-	}
-	if o := e.Outbox; o != nil {
-		if o.ID == "" || o.Run != f.Run {
-			return fmt.Errorf("outbound %q is of run %q; it needs an id, and its run is the one that ends", o.ID, o.Run)
-		}
-		if err := checkKey(o.Session); err != nil {
-			return fmt.Errorf("outbound: %w", err)
-		}
-	}
-	return nil
-}
-
 // PutArtifact stores data as the artifact a of the run that f claims, in place
 // of one of the same name. a's Run, Size, SHA256 and CreatedAt are set here; a
 // SHA256 that is given must be right.
 func (s *Store) PutArtifact(ctx context.Context, f goclaw.Fence, a goclaw.Artifact, data []byte, now goclaw.Millis) error {
 	return s.do(ctx, "put artifact", func() error {
-		sum := contentSHA(data)
+		sum := store.ContentSHA(data)
 		switch {
 		case a.Name == "":
 			return errors.New("it has no name")

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"goclaw"
+	"goclaw/internal/edge/store"
 )
 
 // errClosed answers every call after Close.
@@ -113,18 +114,6 @@ func (s *Store) touch(key goclaw.SessionKey, now goclaw.Millis) *goclaw.Session 
 	return head
 }
 
-// checkKey refuses a key that has no text to be known by.
-func checkKey(key goclaw.SessionKey) error {
-	parsed, err := goclaw.ParseSessionKey(key.String())
-	if err != nil {
-		return err
-	}
-	if parsed != key {
-		return fmt.Errorf("session key %#v has no canonical form", key)
-	}
-	return nil
-}
-
 // Session returns ErrNotFound for a session that never had a run or change.
 func (s *Store) Session(ctx context.Context, key goclaw.SessionKey) (head goclaw.Session, err error) {
 	err = s.do(ctx, "find session", func() error {
@@ -158,7 +147,7 @@ func (s *Store) AllSessions(ctx context.Context) (heads []goclaw.Session, err er
 // ChangeSession changes the session's head; it creates the session if need be.
 func (s *Store) ChangeSession(ctx context.Context, key goclaw.SessionKey, c goclaw.SessionChange, now goclaw.Millis) error {
 	return s.do(ctx, "change session", func() error {
-		if err := checkKey(key); err != nil {
+		if err := store.CheckKey(key); err != nil {
 			return err
 		}
 		head := s.touch(key, now)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"goclaw"
+	"goclaw/internal/edge/store"
 )
 
 func openHere(t *testing.T) *Store {
@@ -188,7 +189,7 @@ func life(t *testing.T, s *Store) {
 	}
 	check(s.End(ctx, fence, goclaw.Ending{
 		State: goclaw.StateCompleted,
-		Batch: goclaw.Batch{Now: 1, Usage: &goclaw.Usage{}, Blobs: []goclaw.Blob{{SHA256: contentSHA(nil)}},
+		Batch: goclaw.Batch{Now: 1, Usage: &goclaw.Usage{}, Blobs: []goclaw.Blob{{SHA256: store.ContentSHA(nil)}},
 			Events: []goclaw.Event{{Seq: 1, Kind: goclaw.EventEnd}}},
 		Announce: &goclaw.InboxItem{ID: "i", Session: key, Source: "r1", Group: "r0"},
 		Outbox:   &goclaw.Outbound{ID: "o", Session: key, Run: "r1"},

@@ -2,14 +2,13 @@ package sqlite
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	"goclaw"
+	"goclaw/internal/edge/store"
 )
 
 // record is a fenced run's place in the tables.
@@ -86,16 +85,11 @@ func encodeBatch(b goclaw.Batch) ([]eventRow, error) {
 		rows[i] = eventRow{e, string(data)}
 	}
 	for _, blob := range b.Blobs {
-		if sum := contentSHA(blob.Data); sum != blob.SHA256 {
+		if sum := store.ContentSHA(blob.Data); sum != blob.SHA256 {
 			return nil, fmt.Errorf("blob is named %q but its SHA-256 is %s", blob.SHA256, sum)
 		}
 	}
 	return rows, nil
-}
-
-func contentSHA(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }
 
 func (t *tx) append(ctx context.Context, run string, r record, b goclaw.Batch, rows []eventRow) error {
@@ -157,7 +151,7 @@ func (s *Store) End(ctx context.Context, f goclaw.Fence, e goclaw.Ending) error 
 	const op = "end run"
 	rows, err := encodeBatch(e.Batch)
 	if err == nil {
-		err = checkEnding(f, e)
+		err = store.CheckEnding(f, e)
 	}
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", op, f.Run, err)
@@ -185,29 +179,6 @@ func (s *Store) End(ctx context.Context, f goclaw.Fence, e goclaw.Ending) error 
 	})
 }
 
-func checkEnding(f goclaw.Fence, e goclaw.Ending) error {
-	if !e.State.Ended() {
-		return fmt.Errorf("%s is not the state of a run that has ended", e.State)
-	}
-	if a := e.Announce; a != nil {
-		if a.ID == "" || a.Source != f.Run {
-			return fmt.Errorf("announcement %q has source %q; it needs an id, and its source is the run that ends", a.ID, a.Source)
-		}
-		if err := checkKey(a.Session); err != nil {
-			return fmt.Errorf("announcement: %w", err)
-		}
-	}
-	if o := e.Outbox; o != nil {
-		if o.ID == "" || o.Run != f.Run {
-			return fmt.Errorf("outbound %q is of run %q; it needs an id, and its run is the one that ends", o.ID, o.Run)
-		}
-		if err := checkKey(o.Session); err != nil {
-			return fmt.Errorf("outbound: %w", err)
-		}
-	}
-	return nil
-}
-
 // finish sets the run's end and passes its place at the session's head on.
 func (t *tx) finish(ctx context.Context, r record, e goclaw.Ending) error {
 	_, err := t.exec(ctx, `UPDATE runs SET state = ?, result = ?, error = ?, finished_at = ?, owner = '', head = 0 WHERE ordinal = ?`,
@@ -229,7 +200,7 @@ func (t *tx) finish(ctx context.Context, r record, e goclaw.Ending) error {
 // SHA256 that is given must be right.
 func (s *Store) PutArtifact(ctx context.Context, f goclaw.Fence, a goclaw.Artifact, data []byte, now goclaw.Millis) error {
 	const op = "put artifact"
-	sum := contentSHA(data)
+	sum := store.ContentSHA(data)
 	switch {
 	case a.Name == "":
 		return fmt.Errorf("%s: it has no name", op)

@@ -110,18 +110,6 @@ func collectSessions(sessions *[]goclaw.Session) func(*sql.Rows) error {
 	}
 }
 
-// checkKey refuses a key that could not be read back.
-func checkKey(key goclaw.SessionKey) error {
-	parsed, err := goclaw.ParseSessionKey(key.String())
-	if err != nil {
-		return err
-	}
-	if parsed != key {
-		return fmt.Errorf("session key %#v has no canonical form", key)
-	}
-	return nil
-}
-
 // flag is the INTEGER of a condition.
 func flag(b bool) int {
 	if b {

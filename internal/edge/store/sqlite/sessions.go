@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"goclaw"
+	"goclaw/internal/edge/store"
 )
 
 // History returns the session's runs, with their events, that are older than
@@ -104,7 +105,7 @@ func (s *Store) AllSessions(ctx context.Context) ([]goclaw.Session, error) {
 // ChangeSession changes the session's head; it creates the session if need be.
 func (s *Store) ChangeSession(ctx context.Context, key goclaw.SessionKey, c goclaw.SessionChange, now goclaw.Millis) error {
 	const op = "change session"
-	if err := checkKey(key); err != nil {
+	if err := store.CheckKey(key); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	return s.write(ctx, op, func(ctx context.Context, t *tx) error {

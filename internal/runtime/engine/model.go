@@ -28,6 +28,11 @@ const (
 // callModel makes one model call and records the reply: with the intents of
 // its tool calls, or, when it is final, with the run's end.
 func (j *job) callModel() error {
+	if j.r.Trigger == goclaw.TriggerSpawn {
+		if _, err := j.takeInputs(); err != nil {
+			return err
+		}
+	}
 	began := time.Now()
 	reply, tries, err := j.stream()
 	if err != nil {
@@ -40,10 +45,14 @@ func (j *job) callModel() error {
 		Model: reply.Model, TookMs: time.Since(began).Milliseconds(), Tries: tries,
 	}}
 	if calls := reply.Message.Calls(); len(calls) > 0 {
-		return j.append(append([]goclaw.Event{model}, j.intents(calls)...), goclaw.Batch{})
+		events, circling := j.intents(calls)
+		if err := j.append(append([]goclaw.Event{model}, events...), goclaw.Batch{}); err != nil || circling == "" {
+			return err
+		}
+		return errors.New(circling)
 	}
 	after := turn.Apply(j.state, goclaw.Event{Seq: j.state.Next, Kind: model.Kind, Model: model.Model})
-	return j.end(turn.Next(after, 0), model)
+	return j.finish(turn.Next(after, 0), model)
 }
 
 // stream asks the model, again if the provider says that it makes sense.
@@ -74,9 +83,8 @@ func (j *job) stream() (goclaw.ModelReply, int, error) {
 		text := fmt.Sprintf("%v; trying again in %s (try %d of %d)", failed, wait.Round(100*time.Millisecond), try+1, tries(failed))
 		j.e.o.Log.Warn("model call failed", "run", j.r.ID, "try", try, "err", failed, "wait", wait)
 		j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeRetry, Session: j.r.Session, RunID: j.r.ID, Text: text})
-		pause(j.ctx, wait)
-		if j.ctx.Err() != nil {
-			return goclaw.ModelReply{}, try, context.Cause(j.ctx)
+		if err := j.rest(wait, nil); err != nil {
+			return goclaw.ModelReply{}, try, err
 		}
 	}
 }

@@ -277,6 +277,7 @@ func (j *job) append(events []goclaw.Event, b goclaw.Batch) error {
 	for _, ev := range b.Events {
 		j.state = turn.Apply(j.state, ev)
 	}
+	j.e.bell.ring() // what was held for a call is free again
 	j.publishUsage()
 	return nil
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -41,7 +40,7 @@ func (j *job) callModel() error {
 	j.e.o.Hook("model.after")
 	j.nameCalls(&reply.Message)
 	model := goclaw.Event{Kind: goclaw.EventModel, Model: &goclaw.ModelEvent{
-		Message: reply.Message, Stop: reply.Stop, Usage: reply.Usage,
+		Message: reply.Message, Stop: reply.Stop, Usage: j.priced(reply.Usage),
 		Model: reply.Model, TookMs: time.Since(began).Milliseconds(), Tries: tries,
 	}}
 	if calls := reply.Message.Calls(); len(calls) > 0 {
@@ -61,8 +60,13 @@ func (j *job) stream() (goclaw.ModelReply, int, error) {
 	if err != nil {
 		return goclaw.ModelReply{}, 0, err
 	}
-	req := j.request(model)
-	for try := 1; ; try++ {
+	wanted := j.request(model)
+	for try, billed := 1, false; ; try++ {
+		req := wanted
+		rate, err := j.admit(&req, billed)
+		if err != nil {
+			return goclaw.ModelReply{}, try - 1, err
+		}
 		j.e.o.Hook("model.before")
 		var shown bool
 		reply, err := provider.Stream(j.ctx, req, func(d goclaw.Delta) {
@@ -70,12 +74,14 @@ func (j *job) stream() (goclaw.ModelReply, int, error) {
 			j.e.o.Publish(goclaw.Notice{Kind: d.Kind, Session: j.r.Session, RunID: j.r.ID, Text: d.Text})
 		})
 		if err == nil {
+			j.giveRate(rate, reply.Usage)
 			return reply, try, nil
 		}
 		var failed *goclaw.ProviderError
 		if j.ctx.Err() != nil || !errors.As(err, &failed) || !failed.Retry || try >= tries(failed) || failed.After > patience {
 			return goclaw.ModelReply{}, try, giveUp(err, try)
 		}
+		billed = shown || failed.Kind != "network" && failed.Status < 300 // cut after it had begun
 		if shown {
 			j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeReset, Session: j.r.Session, RunID: j.r.ID})
 		}

@@ -90,16 +90,20 @@ func (j *job) loop() error {
 		return err
 	}
 	for {
-		if err := j.stopped(); err != nil {
-			return err
+		if j.ctx.Err() != nil {
+			return context.Cause(j.ctx)
 		}
 		var err error
 		switch a := turn.Next(j.state, j.e.o.MaxCalls); a.Kind {
 		case turn.Assemble:
-			err = j.assemble()
+			if err = j.stopped(); err == nil {
+				err = j.assemble()
+			}
 		case turn.CallModel:
-			err = j.callModel()
-		case turn.CallTools:
+			if err = j.stopped(); err == nil {
+				err = j.callModel()
+			}
+		case turn.CallTools: // also while draining: their intents are on record
 			err = j.callTools(a.Calls)
 		case turn.Finish:
 			err = j.finish(a)
@@ -112,7 +116,7 @@ func (j *job) loop() error {
 	}
 }
 
-// stopped says why no further step is begun, or nil.
+// stopped says why no further model call is begun, or nil.
 func (j *job) stopped() error {
 	if j.ctx.Err() != nil {
 		return context.Cause(j.ctx)

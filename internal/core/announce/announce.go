@@ -150,8 +150,16 @@ func Statistics(r goclaw.Run) string {
 // Input is the turn of a requester that talks with a person: every result
 // once, then what to do with them.
 func Input(items []goclaw.InboxItem) string {
-	return strings.Join(append(texts(items), "Tell the user what matters of this, in your own voice; or answer only "+
-		goclaw.NoReply+" if there is nothing to say."), "\n\n")
+	return strings.Join(append(texts(items), whatToDo), "\n\n")
+}
+
+const whatToDo = "Tell the user what matters of this, in your own voice; or answer only " +
+	goclaw.NoReply + " if there is nothing to say."
+
+// Unanswered shows an Input to the person themselves, when no model can be
+// asked what it thinks of it.
+func Unanswered(input string) string {
+	return strings.TrimSpace(strings.TrimSuffix(input, whatToDo))
 }
 
 // Between is what reaches a worker between its steps: its own workers' results

@@ -85,7 +85,7 @@ func (j *job) announce(r goclaw.Run, ending *goclaw.Ending) {
 // returned gives announcements back that no model could be asked about: they
 // are tried again later, and parked in the end.
 func (j *job) returned(r goclaw.Run, last []goclaw.Event) *goclaw.Return {
-	undelivered := r.Trigger == goclaw.TriggerAnnouncement && (r.State == goclaw.StateFailed || r.State == goclaw.StateTimeout) &&
+	undelivered := r.Trigger == goclaw.TriggerAnnouncement && r.Result == "" && (r.State == goclaw.StateFailed || r.State == goclaw.StateTimeout) &&
 		j.state.Prompt != nil && len(j.state.Prompt.Inbox) > 0 && len(j.state.Steps) == 0 && len(last) == 0
 	if !undelivered {
 		return nil

@@ -68,11 +68,22 @@ func (j *job) run() {
 	case errors.As(cause, &asked):
 		err = j.end(turn.Action{State: goclaw.StateCancelled, Result: j.state.Text(), Error: asked.why})
 	default:
-		err = j.end(turn.Action{State: goclaw.StateFailed, Result: j.state.Text(), Error: err.Error()})
+		err = j.fail(err)
 	}
 	if err != nil {
 		j.e.o.Log.Error("the run's end could not be recorded; it will be resumed", "run", j.r.ID, "err", err)
 	}
+}
+
+// fail ends the run with what it has done. Announcements that a budget leaves
+// no call for are shown to the person as they are.
+func (j *job) fail(why error) error {
+	a := turn.Action{State: goclaw.StateFailed, Result: j.state.Text(), Error: why.Error()}
+	var over overBudget
+	if j.r.Trigger == goclaw.TriggerAnnouncement && errors.As(why, &over) && len(j.state.Steps) == 0 {
+		a.Result = announce.Unanswered(prompt.Said(j.state.Prompt.Input))
+	}
+	return j.end(a)
 }
 
 // timeIsUp says which limit ended the run.

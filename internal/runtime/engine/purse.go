@@ -1,13 +1,17 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"goclaw"
 	"goclaw/internal/core/budget"
 )
+
+// overBudget is why a run can't go on.
+type overBudget string
+
+func (o overBudget) Error() string { return string(o) }
 
 // afford fits the call into what the budgets of run, tree and day leave, and
 // holds what it may spend at most. It lowers req.MaxTokens if need be, waits
@@ -25,7 +29,7 @@ func (j *job) afford(req *goclaw.ModelRequest, billed bool) error {
 	}
 	call, refusal := budget.Plan(ask)
 	if refusal != "" {
-		return errors.New(refusal)
+		return overBudget(refusal)
 	}
 	req.MaxTokens = call.MaxTokens
 	if !shared(ask.Budget) {
@@ -46,7 +50,7 @@ func (j *job) afford(req *goclaw.ModelRequest, billed bool) error {
 		billed = false // that is on record now
 		out, ok := budget.Fit(*short, ask.Input, call.Tokens-ask.Input, price)
 		if !ok {
-			return errors.New(budget.Explain(*short))
+			return overBudget(budget.Explain(*short))
 		}
 		if out < call.Tokens-ask.Input {
 			call.Tokens, call.USD, req.MaxTokens = ask.Input+out, price.Most(ask.Input, out), int(out)

@@ -340,6 +340,9 @@ func spendTree(t *testing.T, limits goclaw.Limits) {
 	if limits.Tokens > 0 && sum.Input+sum.Output > limits.Tokens || limits.USD > 0 && *sum.CostUSD > limits.USD || limits.Steps > 0 && int64(steps) > limits.Steps {
 		t.Errorf("spent %d tokens, $%f, %d steps: more than %+v", sum.Input+sum.Output, *sum.CostUSD, steps, limits)
 	}
+	if last := runs[len(runs)-1]; last.Trigger != goclaw.TriggerAnnouncement || strings.Count(last.Result, "Partial result") != 0 && strings.Count(last.Result, "[Subagent: w") != 20 {
+		t.Errorf("the last turn, %s, showed %q", last.Trigger, last.Result)
+	}
 	if stopped < 15 || steps < 3 {
 		t.Errorf("%d runs were stopped after %d steps", stopped, steps)
 	}

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// Line are ready spawned runs of one lane and one agent, oldest first.
+// Line are ready spawned runs of one lane and one agent, oldest first. There
+// may be several lines for the same two.
 type Line struct {
 	Lane     string
 	Agent    string
@@ -32,9 +33,9 @@ type Bounds struct {
 // Pick returns which of the runs in lines may run, in the order in which they
 // shall be claimed: each time the oldest run of the lane that has the fewest
 // running, counting those picked already, and of lanes alike the one whose run
-// is older. A run whose agent is at its bound lets those behind it pass. There
-// is at most one line for a lane and an agent, and it has the oldest runs of
-// theirs: as many as could be picked.
+// is older. A run whose agent is at its bound lets those behind it pass. The lines
+// of a lane and an agent together have the oldest runs of theirs: as many as
+// could be picked.
 func Pick(lines []Line, running Running, b Bounds) []int64 {
 	agents := maps.Clone(running.Agent)
 	if agents == nil {

@@ -90,7 +90,7 @@ func (t *tx) ready(ctx context.Context, c goclaw.ClaimRequest, limit int) ([]can
 		SELECT * FROM (SELECT ordinal, state FROM runs
 			WHERE state = 'queued' AND cancel_at IS NULL AND head = 1 AND trigger <> 'spawn' ORDER BY ordinal LIMIT ?1 + 0)
 		UNION ALL
-		SELECT ordinal, state FROM runs
+		SELECT ordinal, state FROM runs INDEXED BY runs_wake_turns
 			WHERE state = 'waiting' AND cancel_at IS NULL AND head = 1 AND trigger <> 'spawn' AND wake_at <= ?2
 		ORDER BY 1 LIMIT ?1 + 0`, limit, c.Now)
 	if err != nil || len(found) == limit {
@@ -110,17 +110,22 @@ func (t *tx) readyWorkers(ctx context.Context, c goclaw.ClaimRequest, limit int)
 				WHERE state = 'queued' AND cancel_at IS NULL AND head = 1 AND trigger = 'spawn'
 				ORDER BY lane, agent, ordinal LIMIT 1)
 			UNION ALL
-			SELECT (SELECT ordinal FROM runs
-				WHERE state = 'queued' AND cancel_at IS NULL AND head = 1 AND trigger = 'spawn'
-					AND (lane, agent) > (last.lane, last.agent)
-				ORDER BY lane, agent, ordinal LIMIT 1)
+			SELECT coalesce(
+				(SELECT ordinal FROM runs
+					WHERE state = 'queued' AND cancel_at IS NULL AND head = 1 AND trigger = 'spawn'
+						AND lane = last.lane AND agent > last.agent
+					ORDER BY agent, ordinal LIMIT 1),
+				(SELECT ordinal FROM runs
+					WHERE state = 'queued' AND cancel_at IS NULL AND head = 1 AND trigger = 'spawn'
+						AND lane > last.lane
+					ORDER BY lane, agent, ordinal LIMIT 1))
 			FROM head CROSS JOIN runs AS last ON last.ordinal = head.ordinal
 		)
 		SELECT runs.lane, runs.agent, runs.ordinal FROM head CROSS JOIN runs ON runs.ordinal = head.ordinal`)
 	if err != nil {
 		return nil, err
 	}
-	err = t.query(ctx, collectLines(&awake), `SELECT lane, agent, ordinal FROM runs
+	err = t.query(ctx, collectLines(&awake), `SELECT lane, agent, ordinal FROM runs INDEXED BY runs_wake_workers
 		WHERE state = 'waiting' AND cancel_at IS NULL AND head = 1 AND trigger = 'spawn' AND wake_at <= ?
 		ORDER BY lane, agent, ordinal`, c.Now)
 	if err != nil || len(heads)+len(awake) == 0 {

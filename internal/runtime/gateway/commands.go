@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -217,9 +218,9 @@ func (g *Gateway) stop(ctx context.Context, key goclaw.SessionKey, all bool) (st
 		}
 		return fmt.Sprintf("Stopped, with %s.", count(ended, "worker", "workers")), nil
 	}
-	names := make([]string, len(workers))
-	for i, w := range workers {
-		names[i] = oneLine(w.Name())
+	var names []string
+	for _, w := range slices.Backward(workers) {
+		names = append(names, oneLine(w.Name()))
 	}
 	verb, them := "workers are", "them"
 	if len(workers) == 1 {

@@ -129,7 +129,7 @@ func (g *Gateway) Receive(ctx context.Context, in goclaw.Inbound) (goclaw.Receip
 	case in.Session.IsZero():
 		return goclaw.Receipt{}, goclaw.BadRequest("the message names no session")
 	case in.Session.IsWorker():
-		return goclaw.Receipt{}, goclaw.BadRequest(fmt.Sprintf("%s is a worker's session; talk to the agent that spawned it, or steer it with /subagents steer", in.Session))
+		return goclaw.Receipt{}, goclaw.BadRequest(fmt.Sprintf("%s is a worker's session; talk to the agent that spawned it", in.Session))
 	}
 	if err := g.checkAgent(in.Session); err != nil {
 		return goclaw.Receipt{}, err

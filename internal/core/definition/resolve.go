@@ -32,6 +32,7 @@ type Agent struct {
 	Model     string
 	Thinking  string
 	Tools     []Policy // all of them must allow a tool
+	Budget    goclaw.Budget
 	Subagents Subagents
 }
 
@@ -45,6 +46,10 @@ type Subagents struct {
 	Thinking      string
 	Tools         Policy
 	Inherit       []string // workspace files that workers see; nil: the default
+	Budget        goclaw.Limits
+	MaxTreeRuns   int
+	ResultTokens  int
+	RestartPolicy goclaw.RestartPolicy
 }
 
 // Rules is what the resolution needs to know of the world.
@@ -83,6 +88,7 @@ func (r Rules) Main(agentID, model, thinking string) (goclaw.Profile, error) {
 		Agent: a.ID, Workspace: a.Workspace, Model: m, Thinking: first(thinking, a.Thinking, "off"),
 		Tools: filter(r.Tools, a.Tools...), PromptMode: goclaw.PromptFull, Inherit: r.MainFiles,
 		MaxSpawnDepth: a.Subagents.MaxSpawnDepth, MaxChildren: a.Subagents.MaxChildren,
+		MaxTreeRuns: a.Subagents.MaxTreeRuns, Budget: a.Budget,
 	}, nil
 }
 
@@ -150,6 +156,9 @@ func (r Rules) Worker(q goclaw.SpawnRequest, from Requester) (goclaw.Profile, *g
 		PromptMode: goclaw.PromptMinimal, Inherit: files, Strict: true,
 		TimeoutMs:     timeout.Milliseconds(),
 		MaxSpawnDepth: from.Profile.MaxSpawnDepth, MaxChildren: target.Subagents.MaxChildren,
+		MaxTreeRuns: from.Profile.MaxTreeRuns, ResultTokens: target.Subagents.ResultTokens, RestartPolicy: target.Subagents.RestartPolicy,
+		Budget: goclaw.Budget{Run: target.Subagents.Budget, Tree: from.Profile.Budget.Tree, Day: target.Budget.Day},
+		Until: from.Profile.Until,
 	}, nil
 }
 

@@ -122,9 +122,7 @@ func (s *Store) claim(r *record, c goclaw.ClaimRequest) goclaw.Claimed {
 	r.WaitsFor, r.WakeAt = "", 0
 	if r.StartedAt == 0 {
 		r.StartedAt = c.Now
-		if r.Profile.TimeoutMs > 0 {
-			r.Deadline = c.Now + goclaw.Millis(r.Profile.TimeoutMs)
-		}
+		r.Deadline = store.Deadline(r.Profile, c.Now)
 	}
 	s.lose(r.ID)
 	released := was == goclaw.StateInterrupted

@@ -124,11 +124,11 @@ type Ending struct {
 	Outbox   *Outbound
 
 	// IfQuiet makes the ending fail with ErrWoken while the run's session has
-	// pending inbox items or the run has unended workers.
+	// pending inbox items or unended workers.
 	IfQuiet bool
 
-	// Wake says when the parent of a spawned run goes on if it waits for its
-	// workers.
+	// Wake says when a run of the requester's session goes on that waits for
+	// its workers.
 	Wake *Wake
 
 	// Return gives the inbox items back that the run had consumed.
@@ -138,8 +138,8 @@ type Ending struct {
 	Artifacts []ArtifactData
 }
 
-// Wake is when a waiting parent goes on, unless it does so earlier: at Last if
-// no worker of it is left, else at Next (0: not because of this one).
+// Wake is when a waiting run goes on, unless it does so earlier: at Last if no
+// worker of its session is left, else at Next (0: not because of this one).
 type Wake struct {
 	Last Millis
 	Next Millis
@@ -164,10 +164,11 @@ type ArtifactData struct {
 type Suspension struct {
 	Batch
 	For   WaitReason
-	Until Millis // 0: until something wakes it
+	Until Millis // 0: until something wakes it; its deadline does in any case
 
-	// Seen is how many inbox items the run knows to be pending. With another
-	// number, or For workers of which none is left, the error is ErrWoken.
+	// Seen is how many inbox items the run knows to be pending for its
+	// session. With another number the error is ErrWoken; also if it is 0, the
+	// run waits for workers, and its session has none that is unended.
 	Seen int
 }
 

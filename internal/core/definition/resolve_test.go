@@ -236,11 +236,11 @@ func workerLimits() []workerCase {
 		{
 			name: "the tree is the root's", change: configured,
 			from: func(r *definition.Requester) {
-				r.Profile.Budget, r.Profile.MaxTreeRuns = limits(3), 80
+				r.Profile.Budget, r.Profile.MaxTreeRuns, r.Profile.Until = limits(3), 80, 12345
 			},
 			want: func(p *goclaw.Profile) {
 				own(30_000)(p)
-				p.Budget.Tree, p.MaxTreeRuns = limits(3).Tree, 80
+				p.Budget.Tree, p.MaxTreeRuns, p.Until = limits(3).Tree, 80, 12345
 			},
 		},
 		{

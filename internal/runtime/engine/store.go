@@ -35,7 +35,8 @@ type Intake interface {
 // Leases decide whose a run is.
 type Leases interface {
 	// Claim takes runs for an owner: each gets epoch+1, state running, and at
-	// its first claim its start time and deadline. It takes, in this order:
+	// its first claim its start time and deadline (the earlier of its timeout
+	// from then on and Profile.Until). It takes, in this order:
 	//  1. queued runs whose cancellation was asked (whatever else limits);
 	//  2. unended runs of owners that let go, or whose lease expired at Now,
 	//     or, with DeadOwners, of any other owner (TakeOver is set);

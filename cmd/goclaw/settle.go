@@ -39,7 +39,8 @@ type settings struct {
 	token    string // of the environment or the configuration; "" leaves the home's
 
 	databaseURL config.Secret // "" for SQLite in the home
-	drain       time.Duration
+	drain       time.Duration // of a process that serves; others stop at once
+	lease       time.Duration // 0: the engine's own
 
 	prices budget.Table
 	rates  map[string]goclaw.RateRequest // allowances of providers that have one
@@ -72,7 +73,7 @@ func (c *cli) locate() (settings, config.Config, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return settings{}, config.Config{}, usagef("state folder %s is a file; set GOCLAW_HOME to a folder", dir)
 	}
-	s := settings{home: home(dir), maxCalls: maxModelCalls}
+	s := settings{home: home(dir), maxCalls: maxModelCalls, lease: c.Lease}
 	cfg, err := c.load(&s)
 	if err != nil {
 		return settings{}, config.Config{}, usage(err)

@@ -63,7 +63,7 @@ type ToolResult struct {
 
 	// Consume are inbox items that this result tells of: they are taken in the
 	// transaction that records it.
-	Consume []string `json:"-"`
+	Consume []string `json:"inbox,omitempty"`
 }
 
 // Usage counts tokens. Input is the whole prompt: CacheRead and CacheWrite are

@@ -40,6 +40,7 @@ type world struct {
 	Stderr io.Writer
 	Getenv func(string) string
 	Hook   func(point string) // crash tests' failpoints; nil in the product
+	Lease  time.Duration      // crash tests' leases; 0 in the product
 }
 
 func run(w world) int {

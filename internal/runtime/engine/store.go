@@ -38,8 +38,8 @@ type Leases interface {
 	// its first claim its start time and deadline (the earlier of its timeout
 	// from then on and Profile.Until). It takes, in this order:
 	//  1. queued runs whose cancellation was asked (whatever else limits);
-	//  2. unended runs of owners that let go, or whose lease expired at Now,
-	//     or, with DeadOwners, of any other owner (TakeOver is set);
+	//  2. unended runs that were let go, and those of other owners whose lease
+	//     expired at Now, or, with DeadOwners, of any (TakeOver is set);
 	//  3. queued runs, and waiting ones whose WakeAt is over, of sessions
 	//     without an unended older run: first those that are not spawned,
 	//     oldest first, then spawned ones while they stay within MaxWorkers,

@@ -45,7 +45,7 @@ func (s *Store) abandoned(r *record, c goclaw.ClaimRequest) bool {
 	case goclaw.StateInterrupted:
 		return true
 	case goclaw.StateRunning:
-		return s.leases[r.Owner] <= c.Now || c.DeadOwners && r.Owner != c.Owner
+		return r.Owner != c.Owner && (s.leases[r.Owner] <= c.Now || c.DeadOwners)
 	}
 	return false
 }

@@ -75,7 +75,7 @@ func (g *Gateway) status(ctx context.Context, key goclaw.SessionKey) (string, er
 		text += "\n" + PauseText(s.Paused) + "; /resume goes on"
 	}
 	if s.Parked > 0 {
-		text += "\n" + count(s.Parked, "delivery is", "deliveries are") + " parked (/subagents parked)"
+		text += "\n" + count(s.Parked, "delivery is", "deliveries are") + " parked (goclaw subagent list --parked)"
 	}
 	for _, r := range s.Recovered {
 		text += fmt.Sprintf("\n%s: %s", oneLine(r.Label), Recovered(r.Recovery))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,8 +26,11 @@ func (g *Gateway) Spawn(ctx context.Context, key goclaw.SessionKey, q goclaw.Spa
 	if err := g.checkAgent(key); err != nil {
 		return goclaw.SpawnReply{}, err
 	}
-	if once != "" {
-		once = "spawn:user:" + key.String() + ":" + once
+	if !slices.Contains([]string{"", "off", "low", "medium", "high"}, q.Thinking) {
+		return goclaw.SpawnReply{}, goclaw.BadRequest(fmt.Sprintf("thinking %q: want off, low, medium or high", q.Thinking))
+	}
+	if !slices.Contains([]goclaw.Cleanup{"", goclaw.CleanupKeep, goclaw.CleanupDelete}, q.Cleanup) {
+		return goclaw.SpawnReply{}, goclaw.BadRequest(fmt.Sprintf("cleanup %q: want keep or delete", q.Cleanup))
 	}
 	return g.o.Runner.SpawnFor(ctx, key, q, once)
 }
@@ -105,21 +109,24 @@ func (g *Gateway) Parked(ctx context.Context) ([]goclaw.Parked, error) {
 // RetryParked makes a parked delivery, named by its id or a beginning of it,
 // pending again.
 func (g *Gateway) RetryParked(ctx context.Context, id string) (goclaw.Parked, error) {
-	return g.decide(ctx, goclaw.SessionKey{}, id, g.o.Runner.Retry)
+	return g.decideAny(ctx, id, g.o.Runner.Retry)
 }
 
 // DismissParked gives a parked delivery up for good.
 func (g *Gateway) DismissParked(ctx context.Context, id string) (goclaw.Parked, error) {
-	return g.decide(ctx, goclaw.SessionKey{}, id, g.o.Runner.Dismiss)
+	return g.decideAny(ctx, id, g.o.Runner.Dismiss)
 }
 
-// decide finds a parked delivery, of a session unless that is zero, and does
-// something about it.
-func (g *Gateway) decide(ctx context.Context, key goclaw.SessionKey, id string, do func(context.Context, string) error) (goclaw.Parked, error) {
-	all, err := g.parkedFor(ctx, key)
+func (g *Gateway) decideAny(ctx context.Context, id string, do func(context.Context, string) error) (goclaw.Parked, error) {
+	all, err := g.o.Record.Parked(ctx)
 	if err != nil {
 		return goclaw.Parked{}, err
 	}
+	return decide(ctx, all, id, do)
+}
+
+// decide finds one of the parked deliveries and does something about it.
+func decide(ctx context.Context, all []goclaw.Parked, id string, do func(context.Context, string) error) (goclaw.Parked, error) {
 	var found []goclaw.Parked
 	for _, p := range all {
 		if p.ID == id {
@@ -141,23 +148,14 @@ func (g *Gateway) decide(ctx context.Context, key goclaw.SessionKey, id string, 
 // minPrefix is how much of an id may stand for it.
 const minPrefix = 4
 
-// parkedFor lists what is parked for a session; the zero key means of all.
-func (g *Gateway) parkedFor(ctx context.Context, key goclaw.SessionKey) ([]goclaw.Parked, error) {
-	all, err := g.o.Record.Parked(ctx)
-	if err != nil || key.IsZero() {
-		return all, err
-	}
-	var own []goclaw.Parked
-	for _, p := range all {
-		if p.Session == key {
-			own = append(own, p)
+// Usage sums recorded model calls. Any run of a tree names it, also by the
+// beginning of its id.
+func (g *Gateway) Usage(ctx context.Context, q goclaw.UsageQuery) ([]goclaw.UsageRow, error) {
+	for _, day := range []string{q.Since, q.Until} {
+		if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
+			return nil, goclaw.BadRequest(fmt.Sprintf("day %q: want a date such as 2006-01-02", day))
 		}
 	}
-	return own, nil
-}
-
-// Usage sums recorded model calls. Any run of a tree names it.
-func (g *Gateway) Usage(ctx context.Context, q goclaw.UsageQuery) ([]goclaw.UsageRow, error) {
 	if q.Tree != "" {
 		run, err := g.o.Record.Run(ctx, q.Tree)
 		if err != nil {

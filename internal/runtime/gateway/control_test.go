@@ -72,6 +72,11 @@ func TestSpawnOnce(t *testing.T) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
+	for _, q := range []goclaw.SpawnRequest{{Task: "t", Thinking: "hard"}, {Task: "t", Cleanup: "burn"}} {
+		if _, err := d.Spawn(ctx, mainKey, q, ""); !goclaw.IsBadRequest(err) {
+			t.Errorf("%+v: %v", q, err)
+		}
+	}
 	d.runner.refuse = "too many"
 	if r, err := d.Spawn(ctx, mainKey, q, ""); err != nil || r.Status != "forbidden" || r.Error != "too many" {
 		t.Errorf("%+v, %v", r, err)
@@ -254,7 +259,7 @@ func TestPauseAndResume(t *testing.T) {
 	d.state.Paused, d.state.Parked = p, 2
 	d.state.Recovered = []goclaw.RunInfo{{Label: "one", Recovery: &goclaw.Recovery{Times: 2, Step: 5, Uncertain: []string{"exec"}}}}
 	got := d.command("/status")
-	for _, want := range []string{"(the bill is high); /resume goes on", "2 deliveries are parked (/subagents parked)", "one: resumed 2x, last at step 5; outcome of exec unknown"} {
+	for _, want := range []string{"(the bill is high); /resume goes on", "2 deliveries are parked (goclaw subagent list --parked)", "one: resumed 2x, last at step 5; outcome of exec unknown"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("/status lacks %q:\n%s", want, got)
 		}
@@ -315,6 +320,9 @@ func TestUsage(t *testing.T) {
 		if err != nil || len(rows) != 1 || rows[0].Calls != 1 {
 			t.Errorf("%s: %+v, %v", id, rows, err)
 		}
+	}
+	if _, err := d.Usage(ctx, goclaw.UsageQuery{Since: "yesterday"}); !goclaw.IsBadRequest(err) {
+		t.Error(err)
 	}
 	if _, err := d.Usage(ctx, goclaw.UsageQuery{Tree: "nope-nope"}); !errors.Is(err, goclaw.ErrNotFound) {
 		t.Error(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -231,6 +232,21 @@ func (g *Gateway) spawnWorker(ctx context.Context, in goclaw.Inbound, task strin
 	return "Started " + reply.RunID + "; its result will be announced here.", nil
 }
 
+// parkedFor lists what could not be told to a chat, or to its workers.
+func (g *Gateway) parkedFor(ctx context.Context, key goclaw.SessionKey) ([]goclaw.Parked, error) {
+	all, err := g.o.Record.Parked(ctx)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	workers, err := g.allWorkers(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(p goclaw.Parked) bool {
+		return p.Session != key && !slices.ContainsFunc(workers, func(w goclaw.Run) bool { return w.Session == p.Session })
+	}), nil
+}
+
 func (g *Gateway) unpark(ctx context.Context, key goclaw.SessionKey, id string, retry bool) (string, error) {
 	if id == "" {
 		return "", goclaw.BadRequest("name a parked delivery by its id (/subagents parked)")
@@ -239,7 +255,11 @@ func (g *Gateway) unpark(ctx context.Context, key goclaw.SessionKey, id string, 
 	if retry {
 		do, done = g.o.Runner.Retry, "It is tried again."
 	}
-	if _, err := g.decide(ctx, key, id, do); err != nil {
+	parked, err := g.parkedFor(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	if _, err := decide(ctx, parked, id, do); err != nil {
 		return "", err
 	}
 	return done, nil

@@ -150,15 +150,32 @@ func ParkedTable(parked []goclaw.Parked) string {
 	if len(parked) == 0 {
 		return "Nothing is parked."
 	}
+	n := distinct(parked)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-8s  %-12s %-19s %5s  %s", "ID", "KIND", "SINCE", "TRIES", "FOR")
+	fmt.Fprintf(&b, "%-*s  %-12s %-19s %5s  %s", n, "ID", "KIND", "SINCE", "TRIES", "FOR")
 	for _, p := range parked {
-		fmt.Fprintf(&b, "\n%-8.8s  %-12s %-19s %5d  %s: %s", p.ID, p.Kind, clock(p.ParkedAt), p.Attempts, p.Session, clip(p.Text))
+		fmt.Fprintf(&b, "\n%-*.*s  %-12s %-19s %5d  %s: %s", n, n, p.ID, p.Kind, clock(p.ParkedAt), p.Attempts, p.Session, clip(p.Text))
 		if p.Error != "" {
-			fmt.Fprintf(&b, "\n%10s%s", "", clip(p.Error))
+			fmt.Fprintf(&b, "\n%*s  %s", n, "", clip(p.Error))
 		}
 	}
 	return b.String()
+}
+
+// distinct is how many characters of their ids tell deliveries apart, 8 at
+// least.
+func distinct(parked []goclaw.Parked) int {
+	for n := 8; ; n++ {
+		seen, short := map[string]bool{}, true
+		for _, p := range parked {
+			id := fmt.Sprintf("%.*s", n, p.ID)
+			short = short && (!seen[id] || id == p.ID)
+			seen[id] = true
+		}
+		if short {
+			return n
+		}
+	}
 }
 
 // elapsed is how long the run has taken by now.

@@ -115,12 +115,12 @@ func TestEventTable(t *testing.T) {
 func TestParkedTable(t *testing.T) {
 	lines(t, gateway.ParkedTable([]goclaw.Parked{
 		{ID: "abcdefgh-1", Kind: "announcement", Session: mainKey, Text: "[Subagent: one] Complete.\n\nhigh", Attempts: 5, Error: "HTTP 529", ParkedAt: at("12:00:00")},
-		{ID: "x", Kind: "reply", Session: mainKey, Text: "hi", ParkedAt: at("12:00:01")},
+		{ID: "abcdefgh-22", Kind: "reply", Session: mainKey, Text: "hi", ParkedAt: at("12:00:01")},
 	}),
-		"ID        KIND         SINCE               TRIES  FOR",
-		"abcdefgh  announcement 2026-03-04 12:00:00     5  agent:main:main: [Subagent: one] Complete. high",
-		"          HTTP 529",
-		"x         reply        2026-03-04 12:00:01     0  agent:main:main: hi",
+		"ID          KIND         SINCE               TRIES  FOR",
+		"abcdefgh-1  announcement 2026-03-04 12:00:00     5  agent:main:main: [Subagent: one] Complete. high",
+		"            HTTP 529",
+		"abcdefgh-2  reply        2026-03-04 12:00:01     0  agent:main:main: hi",
 	)
 }
 

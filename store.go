@@ -167,8 +167,8 @@ type Suspension struct {
 	Until Millis // 0: until something wakes it; its deadline does in any case
 
 	// Seen is how many inbox items the run knows to be pending for its
-	// session. With another number the error is ErrWoken; also if it is 0, the
-	// run waits for workers, and its session has none that is unended.
+	// session. With another number the error is ErrWoken; also if the run waits
+	// for workers with no Until, and its session has none that is unended.
 	Seen int
 }
 

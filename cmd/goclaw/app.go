@@ -96,8 +96,8 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 	}
 	a.engine, err = engine.New(engine.Options{
 		Store: a.store, Models: s.models, Files: workspace.NewLoader(s.files), Tools: tools, Rules: s.rules,
-		Owner:      fmt.Sprintf("%s/%d/%s", host, os.Getpid(), uuid.NewString()[:8]),
-		SoleOwner:  a.lock != nil && !s.shared(), Lease: s.lease,
+		Owner:     fmt.Sprintf("%s/%d/%s", host, os.Getpid(), uuid.NewString()[:8]),
+		SoleOwner: a.lock != nil && !s.shared(), Lease: s.lease,
 		MaxWorkers: s.maxWorkers, MaxPerLane: s.maxPerLane, MaxPerAgent: s.maxPerAgent,
 		MaxCalls: s.maxCalls, ArchiveAfter: s.archiveAfter, Drain: s.drain,
 		Prices: s.prices.Price, Rates: s.rates, Changes: changes,

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"goclaw/internal/edge/tool/exec/sandbox"
 )

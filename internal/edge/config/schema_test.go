@@ -197,3 +197,45 @@ func TestSchemaAgreesWithLoad(t *testing.T) {
 		}
 	}
 }
+
+// What the documentation shows loads, and it names every key.
+func TestDocumentation(t *testing.T) {
+	var all strings.Builder
+	for _, name := range []string{"config.md", "budgets.md"} {
+		text, err := os.ReadFile("../../../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+		blocks := strings.Split(string(text), "```jsonc\n")
+		if len(blocks) < 2 {
+			t.Errorf("%s shows no configuration", name)
+		}
+		for _, block := range blocks[1:] {
+			example, _, _ := strings.Cut(block, "```")
+			if _, err := parse(name, "/", []byte(example)); err != nil {
+				t.Errorf("%v\n%s", err, example)
+			}
+		}
+	}
+	var walk func(t reflect.Type) (names []string)
+	walk = func(t reflect.Type) (names []string) {
+		for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer || t.Kind() == reflect.Map {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct {
+			return nil
+		}
+		for f := range fieldsOf(t) {
+			if f.Type != reflect.TypeFor[unbuilt]() {
+				names = append(append(names, jsonName(f)), walk(f.Type)...)
+			}
+		}
+		return names
+	}
+	for _, name := range walk(reflect.TypeFor[Config]()) {
+		if name != "$schema" && !strings.Contains(all.String(), name) {
+			t.Errorf("docs/config.md does not name %s", name)
+		}
+	}
+}

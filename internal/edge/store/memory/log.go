@@ -208,7 +208,7 @@ func (s *Store) Suspend(ctx context.Context, f goclaw.Fence, w goclaw.Suspension
 		if err != nil {
 			return err
 		}
-		left := w.For == goclaw.WaitWorkers && w.Seen == 0 && !s.hasWorkers(r.Session)
+		left := w.For == goclaw.WaitWorkers && w.Until == 0 && !s.hasWorkers(r.Session)
 		if left || s.pendingFor(r.Session, w.Consume) != w.Seen {
 			return fmt.Errorf("run %s: %w", r.ID, goclaw.ErrWoken)
 		}

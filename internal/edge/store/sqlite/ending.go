@@ -163,7 +163,7 @@ func (s *Store) Suspend(ctx context.Context, f goclaw.Fence, w goclaw.Suspension
 		if err != nil {
 			return err
 		}
-		if left := w.For == goclaw.WaitWorkers && w.Seen == 0 && !workers; left || pending != w.Seen {
+		if left := w.For == goclaw.WaitWorkers && w.Until == 0 && !workers; left || pending != w.Seen {
 			return fmt.Errorf("run %s: %w", f.Run, goclaw.ErrWoken)
 		}
 		_, err = t.exec(ctx, `UPDATE runs SET state = 'waiting', owner = '', waits_for = ?1,

@@ -55,6 +55,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 
 		{"suspend", testSuspend},
 		{"suspend unless woken", testSuspendWoken},
+		{"suspend until the deadline", testSuspendDeadline},
 		{"suspend refuses", testSuspendRefuses},
 		{"waiting holds no slot", testWaitingHoldsNoSlot},
 		{"workers wake their parent", testWake},

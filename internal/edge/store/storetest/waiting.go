@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"fmt"
+
 	"goclaw"
 )
 
@@ -82,13 +84,30 @@ func testSuspendWoken(w *world) {
 	w.wakesAt("parent", w.now+9, "suspended with a limit")
 	w.same("pending", w.pendingIDs(parent.Session), []string(nil))
 
-	// Nobody waits once it is to be cancelled.
+	// Who is to be cancelled does not wait for long.
 	other := w.begin(w.turn("other", "b"), "o")
 	_, err := w.Cancel(ctx, goclaw.Cancellation{Run: "other", Now: w.now})
 	w.ok(err)
-	err = w.Suspend(ctx, other.Fence(), goclaw.Suspension{For: goclaw.WaitPerson, Batch: w.batch(0, 1)})
-	w.fails("Suspend of a cancelled run", err, goclaw.ErrWoken)
-	w.same("events", w.events("other"), []goclaw.Event(nil))
+	w.ok(w.Suspend(ctx, other.Fence(), goclaw.Suspension{For: goclaw.WaitPerson, Batch: w.batch(0, 1)}))
+	w.claims(w.request("o", 9), "other")
+}
+
+// testSuspendDeadline: a deadline wakes whoever waits, whatever for.
+func testSuspendDeadline(w *world) {
+	for i, until := range []goclaw.Millis{0, 50, 500} {
+		r := w.turn(fmt.Sprintf("r%d", i), fmt.Sprintf("a%d", i))
+		r.Run.Profile.TimeoutMs, r.Run.Profile.Until = 1000, w.now+100
+		run := w.begin(r, "o")
+		if run.Deadline != w.now+100 {
+			w.Fatalf("the deadline is %d, want %d", run.Deadline, w.now+100)
+		}
+		s := goclaw.Suspension{For: goclaw.WaitPerson}
+		if until != 0 {
+			s.Until = w.now + until
+		}
+		w.ok(w.Suspend(w.Context(), run.Fence(), s))
+		w.wakesAt(run.ID, []goclaw.Millis{w.now + 100, w.now + 50, w.now + 100}[i], "suspended with a deadline")
+	}
 }
 
 func testSuspendRefuses(w *world) {

@@ -88,11 +88,12 @@ func (t *tx) ready(ctx context.Context, c goclaw.ClaimRequest, limit int) ([]can
 	var found []candidate
 	err := t.query(ctx, collectCandidates(&found), `
 		SELECT * FROM (SELECT ordinal, state FROM runs
-			WHERE state = 'queued' AND cancel_at IS NULL AND head = 1 AND trigger <> 'spawn' ORDER BY ordinal LIMIT ?1 + 0)
+			WHERE state = 'queued' AND cancel_at IS NULL AND head = 1 AND trigger <> 'spawn'
+				AND (?3 = 0 OR created_at < ?3) ORDER BY ordinal LIMIT ?1 + 0)
 		UNION ALL
 		SELECT ordinal, state FROM runs INDEXED BY runs_wake_turns
 			WHERE state = 'waiting' AND cancel_at IS NULL AND head = 1 AND trigger <> 'spawn' AND wake_at <= ?2
-		ORDER BY 1 LIMIT ?1 + 0`, limit, c.Now)
+		ORDER BY 1 LIMIT ?1 + 0`, limit, c.Now, c.TurnsBefore)
 	if err != nil || len(found) == limit {
 		return found, err
 	}

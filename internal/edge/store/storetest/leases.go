@@ -57,7 +57,7 @@ func testClaimWorkers(w *world) {
 	w.accept(w.turn("late", "b"))
 	c := w.request("o", 9)
 	c.MaxWorkers = 2
-	w.claims(c, "c0", "c1", "late")
+	w.claims(c, "late", "c0", "c1")
 	w.claims(c)
 	// Another owner's workers count, and withdrawn ones too.
 	other := c
@@ -172,8 +172,7 @@ func testClaimMax(w *world) {
 }
 
 func testClaimOrder(w *world) {
-	// Turns and workers are told apart when they are limited; their order
-	// must not show it.
+	// Turns go before workers: they are not limited, and people wait for them.
 	parent := w.begin(w.turn("p", "p"), "o")
 	w.accept(w.turn("t1", "a"))
 	w.accept(w.spawn("w1", parent))
@@ -182,7 +181,7 @@ func testClaimOrder(w *world) {
 	w.accept(w.turn("t3", "c"))
 	c := w.request("o", 4)
 	c.MaxWorkers = 1
-	w.claims(c, "t1", "w1", "t2", "t3")
+	w.claims(c, "t1", "t2", "t3", "w1")
 	w.claims(w.request("o", 1), "w2")
 }
 

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// Line are ready spawned runs of one lane and one agent, oldest first.
+// Line are ready spawned runs of one lane and one agent, in any order. There
+// may be several lines for the same two.
 type Line struct {
 	Lane     string
 	Agent    string
@@ -32,9 +33,9 @@ type Bounds struct {
 // Pick returns which of the runs in lines may run, in the order in which they
 // shall be claimed: each time the oldest run of the lane that has the fewest
 // running, counting those picked already, and of lanes alike the one whose run
-// is older. A run whose agent is at its bound lets those behind it pass. There
-// is at most one line for a lane and an agent, and it has the oldest runs of
-// theirs: as many as could be picked.
+// is older. A run whose agent is at its bound lets those behind it pass. The lines
+// of a lane and an agent together have the oldest runs of theirs: as many as
+// could be picked.
 func Pick(lines []Line, running Running, b Bounds) []int64 {
 	agents := maps.Clone(running.Agent)
 	if agents == nil {
@@ -44,17 +45,7 @@ func Pick(lines []Line, running Running, b Bounds) []int64 {
 		most := b.PerAgent[agent]
 		return most > 0 && agents[agent] >= most
 	}
-	var lanes laneHeap
-	byName := map[string]*lane{}
-	for _, line := range lines {
-		l := byName[line.Lane]
-		if l == nil {
-			l = &lane{running: running.Lane[line.Lane]}
-			byName[line.Lane] = l
-			lanes = append(lanes, l)
-		}
-		l.lines = append(l.lines, line)
-	}
+	lanes := newLanes(lines, running.Lane)
 	for _, l := range lanes {
 		l.advance(full)
 	}
@@ -81,17 +72,42 @@ func Pick(lines []Line, running Running, b Bounds) []int64 {
 	return picked
 }
 
+// newLanes sorts lines by lane, with one line for each agent.
+func newLanes(lines []Line, running map[string]int) laneHeap {
+	type both struct{ lane, agent string }
+	byLane, joined := map[string]*lane{}, map[both]*Line{}
+	var lanes laneHeap
+	for _, line := range lines {
+		l := byLane[line.Lane]
+		if l == nil {
+			l = &lane{running: running[line.Lane]}
+			byLane[line.Lane] = l
+			lanes = append(lanes, l)
+		}
+		name := both{line.Lane, line.Agent}
+		if joined[name] == nil {
+			joined[name] = &Line{Lane: line.Lane, Agent: line.Agent}
+			l.lines = append(l.lines, joined[name])
+		}
+		joined[name].Ordinals = append(joined[name].Ordinals, line.Ordinals...)
+	}
+	for _, line := range joined {
+		slices.Sort(line.Ordinals)
+	}
+	return lanes
+}
+
 // lane is what is left to pick of one lane.
 type lane struct {
 	running int
-	lines   []Line // the first has the lane's oldest run
+	lines   []*Line // the first has the lane's oldest run
 	head    int64
 }
 
 // advance drops the lines that are empty or whose agent is full, and finds the
 // oldest run.
 func (l *lane) advance(full func(agent string) bool) {
-	l.lines = slices.DeleteFunc(l.lines, func(line Line) bool { return len(line.Ordinals) == 0 || full(line.Agent) })
+	l.lines = slices.DeleteFunc(l.lines, func(line *Line) bool { return len(line.Ordinals) == 0 || full(line.Agent) })
 	for i, line := range l.lines {
 		if line.Ordinals[0] < l.lines[0].Ordinals[0] {
 			l.lines[0], l.lines[i] = l.lines[i], l.lines[0]

@@ -21,13 +21,13 @@ func (s *Store) Run(ctx context.Context, id string) (goclaw.Run, error) {
 	var n int
 	long := utf8.RuneCountInString(id) >= minPrefix
 	err := s.read(ctx, op, func(b *pgx.Batch) {
-		collectRuns(b.Queue(`SELECT `+runColumns+` FROM runs WHERE id = $1`, id), &exact)
+		collectRuns(queue(b, `SELECT `+runColumns+` FROM runs WHERE id = $1`, id), &exact)
 	})
 	if err == nil && len(exact) == 0 && long {
 		const alikes = ` FROM runs WHERE id >= $1 AND id < $1 || chr(1114111)`
 		err = s.read(ctx, op, func(b *pgx.Batch) {
-			into(b.Queue(`SELECT count(*)`+alikes, id), &n)
-			collectRuns(b.Queue(`SELECT `+runColumns+alikes+` LIMIT 1`, id), &alike)
+			into(queue(b, `SELECT count(*)`+alikes, id), &n)
+			collectRuns(queue(b, `SELECT `+runColumns+alikes+` LIMIT 1`, id), &alike)
 		})
 	}
 	switch {
@@ -66,7 +66,7 @@ func (s *Store) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, err
 	case len(f.Triggers) == 1 && f.Triggers[0] == goclaw.TriggerSpawn:
 		query += ` AND trigger = 'spawn'` // as the indexes of workers have it
 	case len(f.Triggers) > 0:
-		and("trigger = ANY($%d)", texts(f.Triggers))
+		and("trigger = ANY($%d)", f.Triggers)
 	}
 	if f.Active {
 		query += ` AND finished_at IS NULL`
@@ -74,12 +74,14 @@ func (s *Store) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, err
 	if f.Ended {
 		query += ` AND finished_at IS NOT NULL`
 	}
-	query += ` ORDER BY ordinal DESC`
+	var most *int
 	if f.Limit > 0 {
-		and("true LIMIT $%d", f.Limit)
+		most = &f.Limit
 	}
+	args = append(args, most)
+	query += fmt.Sprintf(` ORDER BY ordinal DESC LIMIT $%d`, len(args))
 	var runs []goclaw.Run
-	err := s.read(ctx, "list runs", func(b *pgx.Batch) { collectRuns(b.Queue(query, args...), &runs) })
+	err := s.read(ctx, "list runs", func(b *pgx.Batch) { collectRuns(queue(b, query, args...), &runs) })
 	return runs, err
 }
 
@@ -87,7 +89,7 @@ func (s *Store) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, err
 // their owner let go or they wait) and how many are queued.
 func (s *Store) Counts(ctx context.Context) (active, queued int, err error) {
 	err = s.read(ctx, "count runs", func(b *pgx.Batch) {
-		into(b.Queue(`SELECT count(*) FILTER (WHERE state <> 'queued'), count(*) FILTER (WHERE state = 'queued')
+		into(queue(b, `SELECT count(*) FILTER (WHERE state <> 'queued'), count(*) FILTER (WHERE state = 'queued')
 			FROM runs WHERE finished_at IS NULL`), &active, &queued)
 	})
 	return active, queued, err

@@ -183,7 +183,9 @@ func (s *Store) notify(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	if _, err := s.pool.Exec(ctx, `SELECT pg_notify('`+channel+`', run) FROM unnest($1::text[]) AS run`, runs); err != nil {
+	b := &pgx.Batch{}
+	queue(b, `SELECT pg_notify('`+channel+`', run) FROM unnest($1::text[]) AS run`, runs)
+	if err := s.pool.SendBatch(ctx, b).Close(); err != nil {
 		s.log.DebugContext(ctx, "change not told", "error", s.explain(err))
 	}
 }

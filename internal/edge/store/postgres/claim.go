@@ -88,11 +88,11 @@ func (s *Store) Claim(ctx context.Context, c goclaw.ClaimRequest) ([]goclaw.Clai
 // afterwards changes it.
 func (h *hall) enter(b *pgx.Batch, leaseTime *goclaw.Millis, c goclaw.ClaimRequest) {
 	*h = hall{running: store.Running{Lane: map[string]int{}, Agent: map[string]int{}}}
-	into(b.Queue(`SELECT n FROM turnstile`), &h.turn)
+	into(queue(b, `SELECT n FROM turnstile`), &h.turn)
 	const columns = `ordinal, epoch, state, lane, agent, trigger = 'spawn' AS spawned`
-	candidates(b.Queue(`SELECT `+columns+` FROM runs
+	candidates(queue(b, `SELECT `+columns+` FROM runs
 		WHERE state IN ('queued', 'waiting') AND cancel_at IS NOT NULL ORDER BY ordinal LIMIT $1`, c.Max), &h.withdrawn)
-	candidates(b.Queue(`SELECT * FROM (
+	candidates(queue(b, `SELECT * FROM (
 			SELECT `+columns+` FROM runs WHERE state = 'interrupted' AND (NOT $1 OR cancel_at IS NOT NULL)
 			UNION ALL
 			SELECT `+columns+` FROM processes JOIN runs ON runs.owner = processes.id
@@ -102,7 +102,7 @@ func (h *hall) enter(b *pgx.Batch, leaseTime *goclaw.Millis, c goclaw.ClaimReque
 	if c.OnlyCancelled {
 		return
 	}
-	candidates(b.Queue(`SELECT * FROM (
+	candidates(queue(b, `SELECT * FROM (
 			(SELECT `+columns+` FROM runs
 				WHERE state = 'queued' AND cancel_at IS NULL AND head AND trigger <> 'spawn' ORDER BY ordinal LIMIT $1)
 			UNION ALL
@@ -110,7 +110,7 @@ func (h *hall) enter(b *pgx.Batch, leaseTime *goclaw.Millis, c goclaw.ClaimReque
 				WHERE state = 'waiting' AND cancel_at IS NULL AND head AND wake_at <= $2 AND trigger <> 'spawn') AS turns
 		ORDER BY ordinal LIMIT $1`, c.Max, c.Now), &h.turns)
 	// The lines of lanes and agents are found one by one, by their heads.
-	candidates(b.Queue(`WITH RECURSIVE line (lane, agent) AS (
+	candidates(queue(b, `WITH RECURSIVE line (lane, agent) AS (
 			(SELECT lane, agent FROM runs
 				WHERE state = 'queued' AND cancel_at IS NULL AND head AND trigger = 'spawn' ORDER BY lane, agent LIMIT 1)
 			UNION ALL
@@ -121,15 +121,15 @@ func (h *hall) enter(b *pgx.Batch, leaseTime *goclaw.Millis, c goclaw.ClaimReque
 		SELECT runs.* FROM line, LATERAL (SELECT `+columns+` FROM runs
 			WHERE state = 'queued' AND cancel_at IS NULL AND head AND trigger = 'spawn' AND lane = line.lane AND agent = line.agent
 			ORDER BY ordinal LIMIT $1) AS runs`, c.Max), &h.queued)
-	candidates(b.Queue(`SELECT `+columns+` FROM runs
+	candidates(queue(b, `SELECT `+columns+` FROM runs
 		WHERE state = 'waiting' AND cancel_at IS NULL AND head AND wake_at <= $1 AND trigger = 'spawn' ORDER BY ordinal`, c.Now), &h.awake)
-	countRunning(b.Queue(runningWorkers), &h.running)
+	countRunning(queue(b, runningWorkers), &h.running)
 }
 
 func candidates(q *pgx.QueuedQuery, list *[]candidate) {
 	each(q, func(rows pgx.Rows) error {
 		var one candidate
-		err := rows.Scan(&one.ordinal, &one.epoch, &one.state, &one.lane, &one.agent, &one.spawned)
+		err := scan(rows, &one.ordinal, &one.epoch, &one.state, &one.lane, &one.agent, &one.spawned)
 		*list = append(*list, one)
 		return err
 	})
@@ -141,7 +141,7 @@ func countRunning(q *pgx.QueuedQuery, sum *store.Running) {
 	each(q, func(rows pgx.Rows) error {
 		var lane, agent string
 		var n int
-		err := rows.Scan(&lane, &agent, &n)
+		err := scan(rows, &lane, &agent, &n)
 		sum.Total += n
 		sum.Lane[lane] += n
 		sum.Agent[agent] += n
@@ -281,7 +281,7 @@ func (d *doubts) settle(ctx context.Context, s *Store, owner string) ([]goclaw.C
 	}
 	var runs []goclaw.Run
 	err := s.read(ctx, "look for claimed runs", func(b *pgx.Batch) {
-		collectRuns(b.Queue(`SELECT `+runColumns+` FROM runs JOIN unnest($1::bigint[], $2::bigint[]) AS chosen (ordinal, epoch)
+		collectRuns(queue(b, `SELECT `+runColumns+` FROM runs JOIN unnest($1::bigint[], $2::bigint[]) AS chosen (ordinal, epoch)
 				ON runs.ordinal = chosen.ordinal AND runs.epoch = chosen.epoch
 			WHERE runs.owner = $3 AND runs.state = 'running'`, ordinals, epochs, owner), &runs)
 	})
@@ -301,12 +301,12 @@ func (s *Store) Queue(ctx context.Context) ([]string, error) {
 	err := s.read(ctx, "read queue", func(b *pgx.Batch) {
 		ready, names = nil, map[int64]string{}
 		running = store.Running{Lane: map[string]int{}, Agent: map[string]int{}}
-		countRunning(b.Queue(runningWorkers), &running)
-		each(b.Queue(`SELECT lane, agent, ordinal, id FROM runs
+		countRunning(queue(b, runningWorkers), &running)
+		each(queue(b, `SELECT lane, agent, ordinal, id FROM runs
 			WHERE state = 'queued' AND cancel_at IS NULL AND head AND trigger = 'spawn'`), func(rows pgx.Rows) error {
 			var one candidate
 			var id string
-			err := rows.Scan(&one.lane, &one.agent, &one.ordinal, &id)
+			err := scan(rows, &one.lane, &one.agent, &one.ordinal, &id)
 			ready, names[one.ordinal] = append(ready, one), id
 			return err
 		})

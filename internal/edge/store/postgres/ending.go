@@ -28,7 +28,7 @@ func (n *closing) ask(t *tx, run string, e goclaw.Ending) {
 	*n = closing{}
 	each(t.queue(`SELECT CASE WHEN state = 'waiting' AND waits_for = 'workers' THEN ordinal ELSE 0 END, coalesce(wake_at, 0)
 		FROM runs WHERE id = (SELECT parent FROM runs WHERE id = $1 AND trigger = 'spawn' AND parent <> '') FOR UPDATE`, run),
-		func(rows pgx.Rows) error { return rows.Scan(&n.parent, &n.wakeAt) })
+		func(rows pgx.Rows) error { return scan(rows, &n.parent, &n.wakeAt) })
 	t.queue(`UPDATE sessions SET updated_at = greatest(updated_at, $2) WHERE key = (SELECT session_key FROM runs WHERE id = $1)`, run, e.Now)
 	var item, reply string
 	if e.Announce != nil {

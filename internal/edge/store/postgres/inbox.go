@@ -34,10 +34,10 @@ func (s *Store) Pending(ctx context.Context, session goclaw.SessionKey) ([]gocla
 	var items []goclaw.InboxItem
 	err := s.read(ctx, "read inbox", func(b *pgx.Batch) {
 		items = nil
-		each(b.Queue(query+` ORDER BY n`, args...), func(rows pgx.Rows) error {
+		each(queue(b, query+` ORDER BY n`, args...), func(rows pgx.Rows) error {
 			var i goclaw.InboxItem
 			var key string
-			err := rows.Scan(&i.ID, &i.Kind, &key, &i.Source, &i.Group, &i.Mode, &i.Text, &i.CreatedAt,
+			err := scan(rows, &i.ID, &i.Kind, &key, &i.Source, &i.Group, &i.Mode, &i.Text, &i.CreatedAt,
 				&i.Attempts, &i.NextAt, &i.Error, &i.GroupOpen)
 			if err != nil {
 				return err
@@ -133,14 +133,14 @@ func (s *Store) Parked(ctx context.Context) ([]goclaw.Parked, error) {
 	var parked []goclaw.Parked
 	err := s.read(ctx, "list parked deliveries", func(b *pgx.Batch) {
 		parked = nil
-		each(b.Queue(`SELECT 'announcement', id, session_key, source, text, attempts, error, parked_at FROM inbox
+		each(queue(b, `SELECT 'announcement', id, session_key, source, text, attempts, error, parked_at FROM inbox
 				WHERE consumed_at IS NULL AND parked_at IS NOT NULL
 			UNION ALL
 			SELECT 'reply', id, session_key, run_id, text, attempts, error, coalesce(parked_at, 0) FROM outbox WHERE state = 'parked'`),
 			func(rows pgx.Rows) error {
 				var p goclaw.Parked
 				var key string
-				if err := rows.Scan(&p.Kind, &p.ID, &key, &p.Run, &p.Text, &p.Attempts, &p.Error, &p.ParkedAt); err != nil {
+				if err := scan(rows, &p.Kind, &p.ID, &key, &p.Run, &p.Text, &p.Attempts, &p.Error, &p.ParkedAt); err != nil {
 					return err
 				}
 				if err := p.Session.UnmarshalText([]byte(key)); err != nil {

@@ -23,7 +23,7 @@ func (s *Store) Heartbeat(ctx context.Context, h goclaw.Heartbeat) (goclaw.Pulse
 				var id string
 				var epoch int64
 				var cancelled bool
-				if err := rows.Scan(&id, &epoch, &cancelled); err != nil {
+				if err := scan(rows, &id, &epoch, &cancelled); err != nil {
 					return err
 				}
 				pulse.Held[id] = epoch
@@ -46,7 +46,7 @@ func (s *Store) Asked(ctx context.Context, owner string) ([]string, error) {
 	var ids []string
 	err := s.read(ctx, "look for cancellations", func(b *pgx.Batch) {
 		ids = nil
-		list(b.Queue(`SELECT id FROM runs WHERE owner = $1 AND state = 'running' AND cancel_at IS NOT NULL ORDER BY ordinal`, owner), &ids)
+		list(queue(b, `SELECT id FROM runs WHERE owner = $1 AND state = 'running' AND cancel_at IS NOT NULL ORDER BY ordinal`, owner), &ids)
 	})
 	return ids, err
 }

@@ -33,7 +33,7 @@ func (t *tx) lock(r *record, run string) {
 		var session string
 		var last, profile []byte
 		u := &r.Usage
-		err := rows.Scan(&r.Ordinal, &r.ID, &session, &r.Root, &r.Parent, &r.Trigger, &r.State, &r.Epoch, &r.Owner, &r.CancelAt,
+		err := scan(rows, &r.Ordinal, &r.ID, &session, &r.Root, &r.Parent, &r.Trigger, &r.State, &r.Epoch, &r.Owner, &r.CancelAt,
 			&u.Input, &u.Output, &u.CacheRead, &u.CacheWrite, &u.CostUSD, &r.WaitsFor, &r.WakeAt, &last, &profile)
 		if err != nil {
 			return err
@@ -60,9 +60,9 @@ func (s *Store) Events(ctx context.Context, run string) ([]goclaw.Event, error) 
 	var events []goclaw.Event
 	err := s.read(ctx, "read events", func(b *pgx.Batch) {
 		events = nil
-		each(b.Queue(`SELECT data FROM events WHERE run_id = $1 ORDER BY seq`, run), func(rows pgx.Rows) error {
+		each(queue(b, `SELECT data FROM events WHERE run_id = $1 ORDER BY seq`, run), func(rows pgx.Rows) error {
 			var data []byte
-			if err := rows.Scan(&data); err != nil {
+			if err := scan(rows, &data); err != nil {
 				return err
 			}
 			var e goclaw.Event
@@ -131,7 +131,7 @@ func (p *page) inquire(t *tx) {
 		each(t.queue(`SELECT id, consumed_by, consumed_at IS NULL AND parked_at IS NULL FROM inbox WHERE id = ANY($1) ORDER BY n FOR UPDATE`,
 			p.Consume), func(rows pgx.Rows) error {
 			var i item
-			err := rows.Scan(&i.id, &i.takenBy, &i.pending)
+			err := scan(rows, &i.id, &i.takenBy, &i.pending)
 			p.items = append(p.items, i)
 			return err
 		})

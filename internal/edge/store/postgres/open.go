@@ -145,10 +145,6 @@ func configure(url string) (*pgxpool.Config, error) {
 	c.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: time.Second}
 	}
-	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
-		register(conn.TypeMap())
-		return nil
-	}
 	return config, nil
 }
 

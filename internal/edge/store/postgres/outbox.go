@@ -31,12 +31,12 @@ func (s *Store) Outbox(ctx context.Context, now goclaw.Millis, limit int) ([]goc
 	var due []goclaw.Outbound
 	err := s.read(ctx, "read outbox", func(b *pgx.Batch) {
 		due = nil
-		each(b.Queue(`SELECT id, session_key, run_id, text, state, attempts, next_at, error, created_at FROM outbox
+		each(queue(b, `SELECT id, session_key, run_id, text, state, attempts, next_at, error, created_at FROM outbox
 			WHERE n IN (SELECT min(n) FROM outbox WHERE state IN ('pending', 'sending') GROUP BY session_key) AND next_at <= $1
 			ORDER BY n LIMIT $2`, now, most), func(rows pgx.Rows) error {
 			var o goclaw.Outbound
 			var key string
-			if err := rows.Scan(&o.ID, &key, &o.Run, &o.Text, &o.State, &o.Attempts, &o.NextAt, &o.Error, &o.CreatedAt); err != nil {
+			if err := scan(rows, &o.ID, &key, &o.Run, &o.Text, &o.State, &o.Attempts, &o.NextAt, &o.Error, &o.CreatedAt); err != nil {
 				return err
 			}
 			if err := o.Session.UnmarshalText([]byte(key)); err != nil {
@@ -113,10 +113,10 @@ func (s *Store) Artifacts(ctx context.Context, run string) ([]goclaw.Artifact, e
 	var found []goclaw.Artifact
 	err := s.read(ctx, "list artifacts", func(b *pgx.Batch) {
 		found = nil
-		each(b.Queue(`SELECT name, sha256, size, media_type, created_at FROM artifacts WHERE run_id = $1 ORDER BY name`, run),
+		each(queue(b, `SELECT name, sha256, size, media_type, created_at FROM artifacts WHERE run_id = $1 ORDER BY name`, run),
 			func(rows pgx.Rows) error {
 				a := goclaw.Artifact{Run: run}
-				err := rows.Scan(&a.Name, &a.SHA256, &a.Size, &a.MediaType, &a.CreatedAt)
+				err := scan(rows, &a.Name, &a.SHA256, &a.Size, &a.MediaType, &a.CreatedAt)
 				found = append(found, a)
 				return err
 			})
@@ -130,7 +130,7 @@ func (s *Store) Blob(ctx context.Context, sha string) ([]byte, error) {
 	var found [][]byte
 	err := s.read(ctx, op, func(b *pgx.Batch) {
 		found = nil
-		list(b.Queue(`SELECT data FROM blobs WHERE sha256 = $1`, sha), &found)
+		list(queue(b, `SELECT data FROM blobs WHERE sha256 = $1`, sha), &found)
 	})
 	if err == nil && len(found) == 0 {
 		err = fmt.Errorf("%s %s: %w", op, sha, goclaw.ErrNotFound)

@@ -64,7 +64,7 @@ func (t *tx) account(a *store.Account, scope, run string, lose bool, more ...any
 	t.queue(`SELECT coalesce(sum(input + output), 0)::bigint, coalesce(sum(cost_usd), 0), count(*), coalesce(sum(took_ms), 0)::bigint
 		FROM calls WHERE `+scope, args...).QueryRow(func(row pgx.Row) error {
 		var spent store.Spending
-		err := row.Scan(&spent.Tokens, &spent.USD, &spent.Steps, &tookMs)
+		err := scan(row, &spent.Tokens, &spent.USD, &spent.Steps, &tookMs)
 		spent.Seconds = float64(tookMs) / 1000
 		a.Spent = spent
 		return err
@@ -73,7 +73,7 @@ func (t *tx) account(a *store.Account, scope, run string, lose bool, more ...any
 		var tokens int64
 		var usd float64
 		var spent, own bool
-		if err := rows.Scan(&tokens, &usd, &spent, &own); err != nil {
+		if err := scan(rows, &tokens, &usd, &spent, &own); err != nil {
 			return err
 		}
 		if spent || !own || lose {
@@ -153,7 +153,7 @@ func (s *Store) bucket(t *tx, r *goclaw.RateRequest) (b store.Bucket, known bool
 	t.exclude("rate " + r.Name)
 	each(t.queue(`SELECT requests, tokens, at FROM rates WHERE name = $1`, r.Name), func(rows pgx.Rows) error {
 		known = true
-		return rows.Scan(&b.Requests, &b.Tokens, &b.At)
+		return scan(rows, &b.Requests, &b.Tokens, &b.At)
 	})
 	into(t.queue(`SELECT `+now("$1"), s.leaseTime(r.Now)), &r.Now)
 	err = t.ask()
@@ -171,9 +171,9 @@ func (s *Store) Paused(ctx context.Context) (goclaw.Pause, error) {
 	var p goclaw.Pause
 	err := s.read(ctx, "read pause", func(b *pgx.Batch) {
 		p = goclaw.Pause{}
-		each(b.Queue(`SELECT value FROM control WHERE key = 'pause'`), func(rows pgx.Rows) error {
+		each(queue(b, `SELECT value FROM control WHERE key = 'pause'`), func(rows pgx.Rows) error {
 			var text []byte
-			if err := rows.Scan(&text); err != nil {
+			if err := scan(rows, &text); err != nil {
 				return err
 			}
 			return json.Unmarshal(text, &p)
@@ -229,7 +229,7 @@ func (s *Store) Usage(ctx context.Context, q goclaw.UsageQuery) ([]goclaw.UsageR
 	var found []goclaw.UsageRow
 	err := s.read(ctx, op, func(b *pgx.Batch) {
 		found = nil
-		each(b.Queue(`WITH booked AS (
+		each(queue(b, `WITH booked AS (
 				SELECT run_id, root, agent, definition, model, day, 1 AS calls, input, output, cache_read, cache_write,
 					cost_usd, took_ms, CASE WHEN cost_usd IS NULL THEN 1 ELSE 0 END AS unpriced, 0 AS lost FROM calls
 				UNION ALL
@@ -242,7 +242,7 @@ func (s *Store) Usage(ctx context.Context, q goclaw.UsageQuery) ([]goclaw.UsageR
 				coalesce(sum(took_ms), 0)::bigint, coalesce(sum(unpriced), 0)::bigint, coalesce(sum(lost), 0)::bigint
 			FROM booked`+where+group, args...), func(rows pgx.Rows) error {
 			one = goclaw.UsageRow{}
-			err := rows.Scan(dest...)
+			err := scan(rows, dest...)
 			found = append(found, one)
 			return err
 		})

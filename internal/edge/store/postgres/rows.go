@@ -33,7 +33,7 @@ type runRow struct {
 
 func (r *runRow) dest() []any {
 	u := &r.run.Usage
-	return []any{
+	return texts([]any{
 		&r.run.Ordinal, &r.run.ID, &r.session, &r.run.Trigger, &r.requester, &r.run.Parent, &r.run.Depth,
 		&r.run.Root, &r.lane,
 		&r.run.Label, &r.run.Task, &r.run.Context, &r.profile, &r.run.Cleanup, &r.run.Announce, &r.run.State, &r.run.Result, &r.run.Error,
@@ -41,7 +41,7 @@ func (r *runRow) dest() []any {
 		&r.run.CreatedAt, &r.run.StartedAt, &r.run.FinishedAt, &r.run.Epoch, &r.run.Owner,
 		&r.run.Deadline, &r.run.CancelAt, &r.run.CancelWhy, &r.run.Idempotent,
 		&r.run.WaitsFor, &r.run.WakeAt, &r.recovery,
-	}
+	})
 }
 
 // value parses what was read.
@@ -114,7 +114,7 @@ func collectSessions(q *pgx.QueuedQuery, sessions *[]goclaw.Session) {
 	each(q, func(rows pgx.Rows) error {
 		var s goclaw.Session
 		var key string
-		err := rows.Scan(&key, &s.Agent, &s.CreatedAt, &s.UpdatedAt, &s.Model, &s.Thinking, &s.ResetAt,
+		err := scan(rows, &key, &s.Agent, &s.CreatedAt, &s.UpdatedAt, &s.Model, &s.Thinking, &s.ResetAt,
 			&s.ArchivedAt, &s.DeletedAt, &s.Turns)
 		if err != nil {
 			return err
@@ -151,13 +151,4 @@ func orNull(m goclaw.Millis) *goclaw.Millis {
 		return nil
 	}
 	return &m
-}
-
-// strings of named string types, for an array parameter.
-func texts[S ~string](list []S) []string {
-	all := make([]string, len(list))
-	for i, s := range list {
-		all[i] = string(s)
-	}
-	return all
 }

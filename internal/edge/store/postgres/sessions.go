@@ -21,16 +21,16 @@ func (s *Store) History(ctx context.Context, key goclaw.SessionKey, before int64
 	var logs []goclaw.RunLog
 	err := s.read(ctx, "read history", func(b *pgx.Batch) {
 		logs = nil
-		collectRuns(b.Queue(`SELECT `+runColumns+` FROM runs`+which+`ORDER BY runs.ordinal`, key.String(), before), &runs)
+		collectRuns(queue(b, `SELECT `+runColumns+` FROM runs`+which+`ORDER BY runs.ordinal`, key.String(), before), &runs)
 		at := 0
-		each(b.Queue(`SELECT runs.ordinal, events.data FROM runs JOIN events ON events.run_id = runs.id`+which+
+		each(queue(b, `SELECT runs.ordinal, events.data FROM runs JOIN events ON events.run_id = runs.id`+which+
 			`ORDER BY runs.ordinal, events.seq`, key.String(), before), func(rows pgx.Rows) error {
 			for len(logs) < len(runs) {
 				logs = append(logs, goclaw.RunLog{Run: runs[len(logs)]})
 			}
 			var ordinal int64
 			var data []byte
-			if err := rows.Scan(&ordinal, &data); err != nil {
+			if err := scan(rows, &ordinal, &data); err != nil {
 				return err
 			}
 			for at < len(logs) && logs[at].Run.Ordinal < ordinal {
@@ -58,7 +58,7 @@ func (s *Store) Session(ctx context.Context, key goclaw.SessionKey) (goclaw.Sess
 	const op = "find session"
 	var found []goclaw.Session
 	err := s.read(ctx, op, func(b *pgx.Batch) {
-		collectSessions(b.Queue(`SELECT `+sessionColumns+` FROM sessions WHERE key = $1`, key.String()), &found)
+		collectSessions(queue(b, `SELECT `+sessionColumns+` FROM sessions WHERE key = $1`, key.String()), &found)
 	})
 	if err == nil && len(found) == 0 {
 		err = fmt.Errorf("%s %s: %w", op, key, goclaw.ErrNotFound)
@@ -73,7 +73,7 @@ func (s *Store) Session(ctx context.Context, key goclaw.SessionKey) (goclaw.Sess
 func (s *Store) AllSessions(ctx context.Context) ([]goclaw.Session, error) {
 	var found []goclaw.Session
 	err := s.read(ctx, "list sessions", func(b *pgx.Batch) {
-		collectSessions(b.Queue(`SELECT `+sessionColumns+` FROM sessions ORDER BY updated_at DESC, key`), &found)
+		collectSessions(queue(b, `SELECT `+sessionColumns+` FROM sessions ORDER BY updated_at DESC, key`), &found)
 	})
 	return found, err
 }

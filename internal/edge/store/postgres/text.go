@@ -2,17 +2,19 @@ package postgres
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // mark begins an escaped byte: U+001A, SUBSTITUTE, and two hex digits stand for
-// a byte that PostgreSQL's text can't hold. Almost no text needs it; all text
-// of the connection passes through it, so that none is forgotten. (JSON never
-// does: its encoder writes control characters as \u00XX.)
+// a byte that PostgreSQL's text can't hold. Almost no text needs it; all strings
+// pass through it (queue, scan), so that none is forgotten. JSON never needs it:
+// its encoder writes control characters as \u00XX.
 const mark = '\x1a'
 
 // escape returns s as text that PostgreSQL can hold.
@@ -55,52 +57,53 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// escapedText is the codec of text columns and parameters. Slices of bytes pass
-// as they are: they are used for JSON only.
-type escapedText struct{ pgtype.TextCodec }
+// text is a string on its way to or from the database.
+type text string
 
-// register makes the connection's text escaped.
-func register(types *pgtype.Map) {
-	text := &pgtype.Type{Name: "text", OID: pgtype.TextOID, Codec: escapedText{}}
-	types.RegisterType(text)
-	types.RegisterType(&pgtype.Type{Name: "_text", OID: pgtype.TextArrayOID, Codec: &pgtype.ArrayCodec{ElementType: text}})
+// TextValue escapes.
+func (t text) TextValue() (pgtype.Text, error) {
+	return pgtype.Text{String: escape(string(t)), Valid: true}, nil
 }
 
-// PlanEncode escapes strings.
-func (c escapedText) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pgtype.EncodePlan {
-	if _, ok := value.(string); ok {
-		return encodeEscaped{}
+// ScanText undoes the escapes.
+func (t *text) ScanText(v pgtype.Text) error {
+	if !v.Valid {
+		return errors.New("a text that is never NULL is NULL")
 	}
-	return c.TextCodec.PlanEncode(m, oid, format, value)
-}
-
-type encodeEscaped struct{}
-
-// Encode appends the escaped value, which is a string.
-func (encodeEscaped) Encode(value any, buf []byte) ([]byte, error) {
-	s, ok := value.(string)
-	if !ok {
-		return nil, fmt.Errorf("encode %T as text", value)
-	}
-	return append(buf, escape(s)...), nil
-}
-
-// PlanScan undoes the escapes of strings.
-func (c escapedText) PlanScan(m *pgtype.Map, oid uint32, format int16, target any) pgtype.ScanPlan {
-	if _, ok := target.(*string); ok {
-		return scanEscaped{}
-	}
-	return c.TextCodec.PlanScan(m, oid, format, target)
-}
-
-type scanEscaped struct{}
-
-// Scan reads src into dst, which is a *string.
-func (scanEscaped) Scan(src []byte, dst any) error {
-	s, ok := dst.(*string)
-	if !ok || src == nil {
-		return fmt.Errorf("scan text into %T (NULL: %v)", dst, src == nil)
-	}
-	*s = unescape(string(src))
+	*t = text(unescape(v.String))
 	return nil
+}
+
+// queue adds a query to b; the strings among its arguments are escaped.
+func queue(b *pgx.Batch, query string, args ...any) *pgx.QueuedQuery {
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case string:
+			args[i] = text(v)
+		case []string:
+			list := make([]text, len(v))
+			for i, s := range v {
+				list[i] = text(s)
+			}
+			args[i] = list
+		case *string:
+			if v != nil {
+				args[i] = text(*v)
+			}
+		}
+	}
+	return b.Queue(query, args...)
+}
+
+// scan reads a row; the strings in it are unescaped.
+func scan(row pgx.Row, dest ...any) error { return row.Scan(texts(dest)...) }
+
+// texts makes the strings among dest unescaped ones.
+func texts(dest []any) []any {
+	for i, d := range dest {
+		if s, ok := d.(*string); ok {
+			dest[i] = (*text)(s)
+		}
+	}
+	return dest
 }

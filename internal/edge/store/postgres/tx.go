@@ -38,7 +38,7 @@ func (t *tx) queue(query string, args ...any) *pgx.QueuedQuery {
 		t.began = true
 		t.batch.Queue("BEGIN")
 	}
-	return t.batch.Queue(query, args...)
+	return queue(t.batch, query, args...)
 }
 
 // write is queue for a statement that changes something.
@@ -76,7 +76,7 @@ func each(q *pgx.QueuedQuery, scan func(pgx.Rows) error) {
 func list[T any](q *pgx.QueuedQuery, to *[]T) {
 	each(q, func(rows pgx.Rows) error {
 		var one T
-		err := rows.Scan(&one)
+		err := scan(rows, &one)
 		*to = append(*to, one)
 		return err
 	})
@@ -84,7 +84,7 @@ func list[T any](q *pgx.QueuedQuery, to *[]T) {
 
 // into scans the only row of q's answer.
 func into(q *pgx.QueuedQuery, dest ...any) {
-	q.QueryRow(func(row pgx.Row) error { return row.Scan(dest...) })
+	q.QueryRow(func(row pgx.Row) error { return scan(row, dest...) })
 }
 
 // count is how many rows q changed.

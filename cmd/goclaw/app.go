@@ -99,7 +99,7 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		Owner:     fmt.Sprintf("%s/%d/%s", host, os.Getpid(), uuid.NewString()[:8]),
 		SoleOwner: a.lock != nil && !s.shared(), Lease: s.lease,
 		MaxWorkers: s.maxWorkers, MaxPerLane: s.maxPerLane, MaxPerAgent: s.maxPerAgent,
-		MaxCalls: s.maxCalls, ArchiveAfter: s.archiveAfter, Drain: s.drain,
+		MaxCalls: s.maxCalls, ArchiveAfter: s.archiveAfter, Drain: s.drain, Batch: s.batch(), TurnsAfter: s.turnsAfter,
 		Prices: s.prices.Price, Rates: s.rates, Changes: changes,
 		Announce: announce.Policy{
 			Window: s.announceWindow, MaxWait: s.announceMaxWait, Attempts: s.announceAttempts, Backoff: announceBackoff,

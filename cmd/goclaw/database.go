@@ -23,6 +23,14 @@ type database interface {
 // shared reports whether other processes may execute the same runs.
 func (s settings) shared() bool { return s.databaseURL != "" }
 
+// batch is how many runs are claimed at a time: few where others share them.
+func (s settings) batch() int {
+	if s.shared() {
+		return 4
+	}
+	return 0
+}
+
 // storeName is what status calls the store.
 func (s settings) storeName() string {
 	if s.shared() {

@@ -55,6 +55,12 @@ type Options struct {
 	Prices func(model string) (budget.Price, bool)
 	Rates  map[string]goclaw.RateRequest
 
+	// Batch bounds the runs claimed at a time, so that processes share them; 0
+	// is 64. TurnsAfter leaves fresh turns to the gateway that accepted them,
+	// which shows them as they stream, for so long.
+	Batch      int
+	TurnsAfter time.Duration
+
 	// Drain is how long steps under way may go on when the engine stops.
 	Drain time.Duration
 	// Changes tells what other processes did: the id of a run, or "" for
@@ -118,6 +124,9 @@ func New(o Options) (*Engine, error) {
 	}
 	if o.Zone == nil {
 		o.Zone = time.Local
+	}
+	if o.Batch == 0 {
+		o.Batch = 64
 	}
 	if o.Prices == nil {
 		o.Prices = func(string) (budget.Price, bool) { return budget.Price{}, false }

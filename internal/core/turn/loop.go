@@ -16,6 +16,8 @@ const (
 	stopSame = 6  // then the run ends
 	tellAny  = 8  // repetitions whose results differ
 	stopAny  = 16 // then the run ends
+
+	recentCalls = 40 // how far back is looked: a loop is short, a long run looks at things again
 )
 
 // Loop says what to do about a call that was made before.
@@ -25,16 +27,24 @@ type Loop struct {
 }
 
 // Looping judges a call that the model wants to make next. Repetitions are
-// counted since the last call that was new to the run and had effects: what
+// counted among the latest calls, since the last that was new to the run and had effects: what
 // was looked at before may look different after it.
 func Looping(s State, c goclaw.ToolCall) Loop {
 	key := callKey(c)
 	seen := map[string]bool{}
 	count, same, last := 0, 0, ""
+	old := -recentCalls
+	for _, st := range s.Steps {
+		old += len(st.Results)
+	}
 	for _, st := range s.Steps {
 		for _, made := range st.Calls {
 			res, done := st.Results[made.ID]
 			if !done {
+				continue
+			}
+			if old--; old >= 0 {
+				seen[callKey(made)] = true
 				continue
 			}
 			k := callKey(made)

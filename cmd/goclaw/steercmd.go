@@ -178,7 +178,7 @@ func (c *cli) waitWorkers() *cobra.Command {
 		Use: "wait ID...", Short: "Stay until runs have ended",
 		Long: "Stays until all of the runs have ended. Without a gateway it executes the home's runs\n" +
 			"meanwhile. Exit code 3 says that one of them did not complete, 1 that the time was over.",
-		Args: func(cmd *cobra.Command, args []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 || args[0] == "" {
 				return usagef("subagent wait needs an ID; goclaw subagent list lists the workers under way")
 			}

@@ -82,11 +82,11 @@ func (g *Gateway) outcome(ctx context.Context, first goclaw.Run) (goclaw.Outcome
 			return goclaw.Outcome{}, false, err
 		}
 		out, done := f.outcome(waiting)
-		if size := len(f.turns) + len(f.spawned); !done || len(f.spawned) == 0 || size == known {
+		size := len(f.turns) + len(f.spawned)
+		if !done || len(f.spawned) == 0 || size == known {
 			return out, done, nil
-		} else {
-			known = size
 		}
+		known = size
 	}
 }
 

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 
 	"goclaw"
+	"goclaw/internal/edge/store/postgres"
 	"goclaw/internal/edge/store/sqlite"
 	"goclaw/internal/runtime/engine"
 	"goclaw/internal/runtime/gateway"
@@ -49,5 +49,9 @@ func openDatabase(ctx context.Context, s settings, hook func(string), log *slog.
 		}
 		return db, nil, nil
 	}
-	return nil, nil, errors.New("PostgreSQL is being merged")
+	pg, err := postgres.Open(ctx, s.databaseURL.Reveal(), postgres.Options{ServerTime: true, Hook: hook, Logger: log})
+	if err != nil {
+		return nil, nil, err
+	}
+	return pg, pg.Changes(), nil
 }

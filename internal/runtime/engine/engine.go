@@ -85,8 +85,9 @@ type Engine struct {
 	ended   atomic.Bool // since the dispatcher last looked for announcements
 	resumed atomic.Int64
 	prompts prompts
-	bell    bell          // rings when what calls wait for may have changed
-	drain   chan struct{} // closed when steps are not to be begun any more
+	bell    bell            // rings when what calls wait for may have changed
+	drain   chan struct{}   // closed when steps are not to be begun any more
+	nudged  map[string]bool // inbox items that woke a waiting run; the dispatcher's own
 
 	mu        sync.Mutex
 	inFlight  map[string]*job
@@ -134,7 +135,7 @@ func New(o Options) (*Engine, error) {
 	e := &Engine{
 		o: o, tools: map[string]goclaw.Tool{}, schemas: map[string]*schema.Schema{},
 		wake: make(chan struct{}, 1), drain: make(chan struct{}),
-		inFlight: map[string]*job{}, early: map[string]string{},
+		inFlight: map[string]*job{}, early: map[string]string{}, nudged: map[string]bool{},
 	}
 	for _, t := range o.Tools {
 		if err := e.AddTool(t); err != nil {

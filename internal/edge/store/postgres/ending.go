@@ -12,23 +12,25 @@ import (
 
 // closing is what must be known before a run ends, besides its own row.
 type closing struct {
-	parent  int64 // ordinal of the parent if that waits for its workers, else 0
+	waiting int64 // ordinal of the run of the requester's session that waits for workers, else 0
 	wakeAt  goclaw.Millis
-	others  bool // the parent has other unended workers
+	others  bool // the requester has other unended workers
 	pending int
 	workers bool
 	item    bool // there is an inbox item of the announcement's id
 	reply   bool
 }
 
-// ask queues the questions. The parent's row stays locked, so that of two
-// workers that end at once the second knows of the first, and so does the
+// ask queues the questions. The row of the requester's run at the head of its
+// session stays locked, so that of two workers that end at once the second
+// knows of the first, and whoever begins to wait knows of both; so does the own
 // session's, at whose head another run is put.
 func (n *closing) ask(t *tx, run string, e goclaw.Ending) {
 	*n = closing{}
 	each(t.queue(`SELECT CASE WHEN state = 'waiting' AND waits_for = 'workers' THEN ordinal ELSE 0 END, coalesce(wake_at, 0)
-		FROM runs WHERE id = (SELECT parent FROM runs WHERE id = $1 AND trigger = 'spawn' AND parent <> '') FOR UPDATE`, run),
-		func(rows pgx.Rows) error { return scan(rows, &n.parent, &n.wakeAt) })
+		FROM runs WHERE session_key = (SELECT requester_key FROM runs WHERE id = $1 AND trigger = 'spawn' AND requester_key <> '')
+			AND finished_at IS NULL AND head FOR UPDATE`, run),
+		func(rows pgx.Rows) error { return scan(rows, &n.waiting, &n.wakeAt) })
 	t.queue(`UPDATE sessions SET updated_at = greatest(updated_at, $2) WHERE key = (SELECT session_key FROM runs WHERE id = $1)`, run, e.Now)
 	var item, reply string
 	if e.Announce != nil {
@@ -37,22 +39,23 @@ func (n *closing) ask(t *tx, run string, e goclaw.Ending) {
 	if e.Outbox != nil {
 		reply = e.Outbox.ID
 	}
-	into(t.queue(`SELECT EXISTS (SELECT 1 FROM runs AS child JOIN runs AS sibling ON sibling.parent = child.parent
-				WHERE child.id = $1 AND sibling.id <> $1 AND sibling.parent <> '' AND sibling.trigger = 'spawn' AND sibling.finished_at IS NULL),
+	into(t.queue(`SELECT EXISTS (SELECT 1 FROM runs AS child JOIN runs AS sibling ON sibling.requester_key = child.requester_key
+				WHERE child.id = $1 AND sibling.id <> $1 AND sibling.requester_key <> '' AND sibling.trigger = 'spawn' AND sibling.finished_at IS NULL),
 			EXISTS (SELECT 1 FROM inbox WHERE id = $2), EXISTS (SELECT 1 FROM outbox WHERE id = $3)`, run, item, reply),
 		&n.others, &n.item, &n.reply)
 	t.news(run, e.Consume, &n.pending, &n.workers)
 }
 
 // news queues the questions how much is pending for the run's session, without
-// some items, and whether the run has unended workers.
+// some items, and whether that has unended workers.
 func (t *tx) news(run string, without []string, pending *int, workers *bool) {
 	if without == nil {
 		without = []string{}
 	}
 	into(t.queue(`SELECT (SELECT count(*) FROM inbox WHERE session_key = (SELECT session_key FROM runs WHERE id = $1)
 				AND consumed_at IS NULL AND parked_at IS NULL AND id <> ALL ($2)),
-			EXISTS (SELECT 1 FROM runs WHERE parent = $1 AND parent <> '' AND finished_at IS NULL AND trigger = 'spawn')`, run, without),
+			EXISTS (SELECT 1 FROM runs WHERE requester_key = (SELECT session_key FROM runs WHERE id = $1)
+				AND finished_at IS NULL AND trigger = 'spawn')`, run, without),
 		pending, workers)
 }
 
@@ -135,12 +138,12 @@ func (t *tx) close(r *record, p *page, e goclaw.Ending, n closing) error {
 	if e.Outbox != nil {
 		t.putReply(*e.Outbox, e.Now)
 	}
-	if e.Wake != nil && n.parent != 0 {
+	if e.Wake != nil && n.waiting != 0 {
 		at := e.Wake.Last
 		if n.others {
 			at = e.Wake.Next
 		}
-		t.wakeAt(n.parent, n.wakeAt, at)
+		t.wakeAt(n.waiting, n.wakeAt, at)
 	}
 	t.wake(r.ID)
 	return nil
@@ -194,7 +197,7 @@ func (s *Store) Suspend(ctx context.Context, f goclaw.Fence, w goclaw.Suspension
 			return err
 		}
 		left := w.For == goclaw.WaitWorkers && w.Until == 0 && !workers
-		if left || r.CancelAt != 0 || pending != w.Seen {
+		if left || pending != w.Seen {
 			return fmt.Errorf("run %s: %w", f.Run, goclaw.ErrWoken)
 		}
 		c := &change{}
@@ -204,7 +207,7 @@ func (s *Store) Suspend(ctx context.Context, f goclaw.Fence, w goclaw.Suspension
 		c.to("state", goclaw.StateWaiting)
 		c.to("owner", "")
 		c.to("waits_for", w.For)
-		c.to("wake_at", orNull(w.Until))
+		c.to("wake_at", orNull(store.Sooner(w.Until, r.Deadline)))
 		c.run(t, r.Ordinal)
 		if w.Until != 0 && w.Until <= w.Now {
 			t.wake(r.ID)

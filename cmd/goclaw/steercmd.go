@@ -211,13 +211,11 @@ func (c *cli) wait(ctx context.Context, ids []string) error {
 	var runs []goclaw.RunInfo
 	err := c.reading(ctx, func(ctx context.Context, l link) error {
 		for _, id := range ids {
-			run, place, err := l.Run(ctx, id)
+			run, err := l.Run(ctx, id)
 			if err != nil {
 				return named(err, id)
 			}
-			info := run.Info()
-			info.Position = place
-			runs = append(runs, info)
+			runs = append(runs, run.Info())
 		}
 		return nil
 	})
@@ -272,9 +270,8 @@ func (c *cli) refresh(ctx context.Context, l link, runs []goclaw.RunInfo) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healthAnswer)
 	defer cancel()
 	for i, r := range runs {
-		if run, place, err := l.Run(ctx, r.RunID); err == nil {
+		if run, err := l.Run(ctx, r.RunID); err == nil {
 			runs[i] = run.Info()
-			runs[i].Position = place
 		}
 	}
 }

@@ -133,7 +133,7 @@ func (b chatBackend) Cancel(ctx context.Context, id string) error {
 func (b chatBackend) Workers(ctx context.Context, key goclaw.SessionKey) ([]goclaw.RunInfo, error) {
 	var all []goclaw.RunInfo
 	for open := []goclaw.SessionKey{key}; len(open) > 0; open = open[1:] {
-		runs, err := b.Runs(ctx, goclaw.RunFilter{Requester: open[0], Triggers: []goclaw.Trigger{goclaw.TriggerSpawn}, Active: true})
+		runs, err := b.Placed(ctx, goclaw.RunFilter{Requester: open[0], Triggers: []goclaw.Trigger{goclaw.TriggerSpawn}, Active: true})
 		if err != nil {
 			return nil, err
 		}

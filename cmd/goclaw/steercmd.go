@@ -178,7 +178,7 @@ func (c *cli) waitWorkers() *cobra.Command {
 		Use: "wait ID...", Short: "Stay until runs have ended",
 		Long: "Stays until all of the runs have ended. Without a gateway it executes the home's runs\n" +
 			"meanwhile. Exit code 3 says that one of them did not complete, 1 that the time was over.",
-		Args: func(cmd *cobra.Command, args []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 || args[0] == "" {
 				return usagef("subagent wait needs an ID; goclaw subagent list lists the workers under way")
 			}
@@ -211,13 +211,11 @@ func (c *cli) wait(ctx context.Context, ids []string) error {
 	var runs []goclaw.RunInfo
 	err := c.reading(ctx, func(ctx context.Context, l link) error {
 		for _, id := range ids {
-			run, place, err := l.Run(ctx, id)
+			run, err := l.Run(ctx, id)
 			if err != nil {
 				return named(err, id)
 			}
-			info := run.Info()
-			info.Position = place
-			runs = append(runs, info)
+			runs = append(runs, run.Info())
 		}
 		return nil
 	})
@@ -272,9 +270,8 @@ func (c *cli) refresh(ctx context.Context, l link, runs []goclaw.RunInfo) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healthAnswer)
 	defer cancel()
 	for i, r := range runs {
-		if run, place, err := l.Run(ctx, r.RunID); err == nil {
+		if run, err := l.Run(ctx, r.RunID); err == nil {
 			runs[i] = run.Info()
-			runs[i].Position = place
 		}
 	}
 }

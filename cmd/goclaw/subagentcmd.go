@@ -71,11 +71,15 @@ func (c *cli) listRuns(ctx context.Context, active, tree bool, limit int) error 
 		return usagef("--limit %d: want 1 or more", limit)
 	}
 	return c.reading(ctx, func(ctx context.Context, l link) error {
-		runs, err := l.Infos(ctx, goclaw.RunFilter{
+		placed, err := l.Placed(ctx, goclaw.RunFilter{
 			Triggers: []goclaw.Trigger{goclaw.TriggerSpawn, goclaw.TriggerCron}, Active: active, Limit: limit,
 		})
 		if err != nil {
 			return err
+		}
+		runs := make([]goclaw.RunInfo, len(placed))
+		for i, r := range placed {
+			runs[i] = r.Info()
 		}
 		if tree {
 			runs = gateway.Tree(runs)
@@ -140,13 +144,11 @@ func (c *cli) showRun() *cobra.Command {
 		Use: "show ID", Short: "Show one run", Args: oneRun(), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.reading(cmd.Context(), func(ctx context.Context, l link) error {
-				run, place, err := l.Run(ctx, args[0])
+				run, err := l.Run(ctx, args[0])
 				if err != nil {
 					return named(err, args[0])
 				}
-				info := run.Info()
-				info.Position = place
-				return c.print(info, func() string { return gateway.RunDetails(run, place, time.Now()) })
+				return c.print(run.Info(), func() string { return gateway.RunDetails(run.Run, run.Position, time.Now()) })
 			})
 		},
 	}

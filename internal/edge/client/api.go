@@ -45,22 +45,24 @@ func (c *Client) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, er
 	return runs, wrap("list runs", err)
 }
 
-// Infos lists summaries of runs, newest first, with their places in the queue.
-func (c *Client) Infos(ctx context.Context, f goclaw.RunFilter) ([]goclaw.RunInfo, error) {
-	var runs []placedRun
-	_, err := c.call(ctx, http.MethodGet, "/api/runs", filterQuery(f), nil, &runs)
-	infos := make([]goclaw.RunInfo, len(runs))
-	for i, r := range runs {
-		infos[i] = r.Info()
-		infos[i].Position = r.Position
-	}
-	return infos, wrap("list runs", err)
-}
-
-// placedRun is a run with its place in the queue, from 1; 0 if it is not in it.
-type placedRun struct {
+// Placed is a run with its place in the queue, from 1; 0 if it is not in it.
+type Placed struct {
 	goclaw.Run
 	Position int `json:"position"`
+}
+
+// Info summarises the run and its place.
+func (p Placed) Info() goclaw.RunInfo {
+	info := p.Run.Info()
+	info.Position = p.Position
+	return info
+}
+
+// Placed lists runs, newest first, with their places in the queue.
+func (c *Client) Placed(ctx context.Context, f goclaw.RunFilter) ([]Placed, error) {
+	var runs []Placed
+	_, err := c.call(ctx, http.MethodGet, "/api/runs", filterQuery(f), nil, &runs)
+	return runs, wrap("list runs", err)
 }
 
 func filterQuery(f goclaw.RunFilter) url.Values {
@@ -88,12 +90,11 @@ func filterQuery(f goclaw.RunFilter) url.Values {
 	return query
 }
 
-// Run returns a run, named by its id or an unambiguous prefix, and its place
-// in the queue, from 1; 0 if it is not in it.
-func (c *Client) Run(ctx context.Context, id string) (run goclaw.Run, position int, err error) {
-	var r placedRun
-	_, err = c.call(ctx, http.MethodGet, runPath(id, ""), nil, nil, &r)
-	return r.Run, r.Position, wrap("read run "+id, err)
+// Run returns a run, named by its id or an unambiguous prefix, with its place.
+func (c *Client) Run(ctx context.Context, id string) (Placed, error) {
+	var run Placed
+	_, err := c.call(ctx, http.MethodGet, runPath(id, ""), nil, nil, &run)
+	return run, wrap("read run "+id, err)
 }
 
 // runPath is where a run, or what action names of it, is found.

@@ -125,8 +125,8 @@ func TestErrorsReachTheCaller(t *testing.T) {
 			"History":  func() error { _, err := c.History(t.Context(), mainKey); return err },
 			"Context":  func() error { _, err := c.Context(t.Context(), goclaw.ContextQuery{}); return err },
 			"Status":   func() error { _, err := c.Status(t.Context()); return err },
-			"Infos":    func() error { _, err := c.Infos(t.Context(), goclaw.RunFilter{}); return err },
-			"Run":      func() error { _, _, err := c.Run(t.Context(), "r"); return err },
+			"Placed":   func() error { _, err := c.Placed(t.Context(), goclaw.RunFilter{}); return err },
+			"Run":      func() error { _, err := c.Run(t.Context(), "r"); return err },
 			"WaitRun":  func() error { _, err := c.WaitRun(t.Context(), "r"); return err },
 			"Spawn": func() error {
 				_, err := c.Spawn(t.Context(), mainKey, goclaw.SpawnRequest{Task: "t"}, "")

@@ -33,16 +33,14 @@ func TestWorkersRoundTrip(t *testing.T) {
 			places: map[string]int{run.ID: 3},
 		}
 		c, ctx := connect(gateway(f)), t.Context()
-		first, second := run.Info(), done.Info()
-		first.Position = 3
-		infos, err := c.Infos(ctx, goclaw.RunFilter{})
-		same(t, "Infos", []goclaw.RunInfo{first, second}, infos, err)
+		placed, err := c.Placed(ctx, goclaw.RunFilter{})
+		same(t, "Placed", []client.Placed{{Run: run, Position: 3}, {Run: done}}, placed, err)
+		same(t, "Info", 3, placed[0].Info().Position, nil)
 		runs, err := c.Runs(ctx, goclaw.RunFilter{})
 		same(t, "Runs", []goclaw.Run{run, done}, runs, err)
-		got, place, err := c.Run(ctx, run.ID)
-		same(t, "Run", run, got, err)
-		same(t, "position", 3, place, err)
-		got, err = c.WaitRun(ctx, run.ID)
+		one, err := c.Run(ctx, run.ID)
+		same(t, "Run", placed[0], one, err)
+		got, err := c.WaitRun(ctx, run.ID)
 		same(t, "WaitRun", run, got, err)
 
 		f.asked = nil

@@ -27,6 +27,7 @@ func (g *Gateway) Await(ctx context.Context, id string, workers bool) (goclaw.Ou
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
 	for {
+		began := time.Now()
 		first, err := g.o.Record.Run(ctx, id)
 		if err != nil {
 			return goclaw.Outcome{}, err
@@ -45,22 +46,30 @@ func (g *Gateway) Await(ctx context.Context, id string, workers bool) (goclaw.Ou
 			}
 			return out, context.Cause(ctx)
 		case <-notices:
-			skip(notices)
+			rest(ctx, notices, time.Since(began))
 		case <-tick.C:
 		}
 	}
 }
 
-// skip takes the notices that are there already: one look at the record serves
-// for all of them.
-func skip(notices <-chan goclaw.Notice) {
+// rest takes the notices that come meanwhile: where a look at the record takes
+// long, for a thousand runs that end at once, one must serve for many.
+func rest(ctx context.Context, notices <-chan goclaw.Notice, d time.Duration) {
+	const short = 5 * time.Millisecond
+	if d < short {
+		return
+	}
+	over := time.NewTimer(d)
+	defer over.Stop()
 	for {
 		select {
 		case _, open := <-notices:
 			if !open {
 				return
 			}
-		default:
+		case <-over.C:
+			return
+		case <-ctx.Done():
 			return
 		}
 	}
@@ -82,11 +91,11 @@ func (g *Gateway) outcome(ctx context.Context, first goclaw.Run) (goclaw.Outcome
 			return goclaw.Outcome{}, false, err
 		}
 		out, done := f.outcome(waiting)
-		if size := len(f.turns) + len(f.spawned); !done || len(f.spawned) == 0 || size == known {
+		size := len(f.turns) + len(f.spawned)
+		if !done || len(f.spawned) == 0 || size == known {
 			return out, done, nil
-		} else {
-			known = size
 		}
+		known = size
 	}
 }
 

@@ -98,7 +98,7 @@ func TestModelServer(t *testing.T) {
 		t.Errorf("a turn is answered with %q", got)
 	}
 	calls := ask(user(spawnOrder + "3 " + quickTask)).Message.Calls()
-	if len(calls) != 3 || calls[2].Name != "sessions_spawn" || calls[2].Arguments != `{"task":"`+quickTask+`"}` {
+	if len(calls) != 3 || calls[2].Name != "sessions_spawn" || calls[2].Arguments != `{"announce":"together","task":"`+quickTask+`"}` {
 		t.Errorf("spawned %+v", calls)
 	}
 	ask(user("[Subagent Context] …\n[Subagent Task]: " + quickTask))

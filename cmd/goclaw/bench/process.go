@@ -29,7 +29,9 @@ const (
 type process struct {
 	cmd   *exec.Cmd
 	url   string
-	stop  func() // ends it and waits
+	in    io.Writer     // its standard input
+	out   *bufio.Reader // its standard output after the line
+	stop  func()        // ends it and waits
 	said  time.Duration
 	ready time.Duration // from fork to /readyz; a gateway's only
 }
@@ -49,8 +51,9 @@ func (b *bench) launch(ctx context.Context, home string, extra []string, args ..
 	}
 	defer log.Close()
 	cmd.Stderr = log
-	// Held open: the model server ends when it closes, however we end.
-	if _, err := cmd.StdinPipe(); err != nil {
+	// Held open: our own helpers end when it closes, however we end.
+	in, err := cmd.StdinPipe()
+	if err != nil {
 		cancel()
 		return nil, err
 	}
@@ -64,12 +67,12 @@ func (b *bench) launch(ctx context.Context, home string, extra []string, args ..
 		cancel()
 		return nil, fmt.Errorf("start %s: %w", strings.Join(args, " "), err)
 	}
-	p := &process{cmd: cmd, stop: func() {
+	p := &process{cmd: cmd, in: in, out: bufio.NewReader(out), stop: func() {
 		cancel()
 		_ = cmd.Wait() // that it was told to end is no failure
 	}}
 	late := time.AfterFunc(startWait, cancel)
-	line, err := bufio.NewReader(out).ReadString('\n')
+	line, err := p.out.ReadString('\n')
 	late.Stop()
 	p.said = time.Since(began)
 	url, ok := strings.CutPrefix(strings.TrimSpace(line), "ready ")
@@ -151,7 +154,7 @@ func (b *bench) gatewayOn(ctx context.Context, home string) (*gateway, error) {
 }
 
 // memory is what a process holds of the machine's, in MB (10^6 bytes).
-type memory struct{ rss, anonymous, file float64 }
+type memory struct{ rss, anonymous, file, peak float64 }
 
 // memoryOf reads /proc, after the process had time to settle.
 func (b *bench) memoryOf(ctx context.Context, p *process) (memory, error) {
@@ -170,7 +173,7 @@ func (b *bench) memoryOf(ctx context.Context, p *process) (memory, error) {
 		}
 		return kb * 1024 / 1e6
 	}
-	return memory{field("VmRSS"), field("RssAnon"), field("RssFile") + field("RssShmem")}, nil
+	return memory{field("VmRSS"), field("RssAnon"), field("RssFile") + field("RssShmem"), field("VmHWM")}, nil
 }
 
 var errNoProc = errors.New("this system has no /proc to read memory from")
@@ -229,6 +232,12 @@ func (b *bench) ask(ctx context.Context, method, path string) ([]byte, error) {
 	}
 	defer res.Body.Close()
 	return io.ReadAll(res.Body)
+}
+
+// release has the model server answer the workers that it holds back.
+func (b *bench) release(ctx context.Context) error {
+	_, err := b.ask(ctx, http.MethodPost, "release")
+	return err
 }
 
 func (b *bench) reset(ctx context.Context) error {

@@ -68,8 +68,8 @@ type AgentEntry struct {
 // absent.
 type Subagents struct {
 	MaxSpawnDepth          *int       `json:"maxSpawnDepth,omitempty" range:"0..10" doc:"How deep workers may start workers; 1: only the agent itself may. Default: 1."`
-	MaxChildrenPerAgent    *int       `json:"maxChildrenPerAgent,omitempty" range:"1..1000" doc:"Workers of one session at a time. Default: 5."`
-	MaxConcurrent          *int       `json:"maxConcurrent,omitempty" range:"1..1000" doc:"Workers that run at a time; the others wait. Default: 8."`
+	MaxChildrenPerAgent    *int       `json:"maxChildrenPerAgent,omitempty" range:"1..10000" doc:"Workers of one session at a time. Default: 5."`
+	MaxConcurrent          *int       `json:"maxConcurrent,omitempty" range:"1..20000" doc:"Workers that run at a time; the others wait. Default: 8."`
 	RunTimeoutSeconds      *int       `json:"runTimeoutSeconds,omitempty" range:"0..2592000" doc:"When a worker is stopped; 0: never. Default: 0."`
 	ArchiveAfterMinutes    *int       `json:"archiveAfterMinutes,omitempty" range:"0..5256000" doc:"When a finished worker's session is archived. Default: 60."`
 	AnnounceWindowMs       *int       `json:"announceWindowMs,omitempty" range:"0..60000" doc:"Results that end within it are announced in one turn. Default: 250."`

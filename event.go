@@ -9,7 +9,9 @@ const (
 	EventModel   EventKind = "model"   // one model reply
 	EventIntent  EventKind = "intent"  // tool calls about to run
 	EventResult  EventKind = "result"  // one tool call's result
-	EventResumed EventKind = "resumed" // another attempt took the run over
+	EventInput   EventKind = "input"   // messages that came between steps
+	EventWaiting EventKind = "waiting" // the run gave its slot back
+	EventResumed EventKind = "resumed" // another owner took the run over
 	EventEnd     EventKind = "end"
 )
 
@@ -24,8 +26,23 @@ type Event struct {
 	Model   *ModelEvent   `json:"model,omitempty"`
 	Intent  *IntentEvent  `json:"intent,omitempty"`
 	Result  *ToolResult   `json:"result,omitempty"`
+	Input   *InputEvent   `json:"input,omitempty"`
+	Waiting *WaitingEvent `json:"waiting,omitempty"`
 	Resumed *ResumedEvent `json:"resumed,omitempty"`
 	End     *EndEvent     `json:"end,omitempty"`
+}
+
+// InputEvent is what reached a run between its steps: its workers' results and
+// messages from its requester or a person, in one user message.
+type InputEvent struct {
+	Message Message  `json:"message"`
+	Inbox   []string `json:"inbox"` // ids of the inbox items consumed
+}
+
+// WaitingEvent tells that the run waits without a slot.
+type WaitingEvent struct {
+	For   WaitReason `json:"for"`
+	Until Millis     `json:"until,omitempty"` // when it goes on in any case
 }
 
 // PromptEvent is event 0: the assembled prompt and the turn's input. Sections
@@ -35,6 +52,9 @@ type PromptEvent struct {
 	PromptSHA string   `json:"promptSha"`
 	Input     Message  `json:"input"`
 	Inbox     []string `json:"inbox,omitempty"` // ids of the inbox items consumed
+
+	// Tried is how often these items' delivery had failed before.
+	Tried int `json:"tried,omitempty"`
 }
 
 // ModelEvent is one model call's recorded reply.
@@ -63,6 +83,10 @@ type Intent struct {
 // ResumedEvent tells that a new owner took an unfinished run over.
 type ResumedEvent struct {
 	Owner string `json:"owner"`
+	// Step is how many model replies and tool results were on record.
+	Step int `json:"step"`
+	// Planned says that the last owner stopped in order.
+	Planned bool `json:"planned,omitempty"`
 	// Uncertain lists the calls whose outcome nobody knows.
 	Uncertain []string `json:"uncertain,omitempty"`
 	// ModelCallLost says that a model call may have been paid for without
@@ -77,6 +101,13 @@ type EndEvent struct {
 	Result string   `json:"result,omitempty"`
 	Error  string   `json:"error,omitempty"`
 	Silent bool     `json:"silent,omitempty"` // the reply was NO_REPLY
+
+	// Returned says that the model was never asked: the announcements that
+	// this turn had taken went back, and the turn is no part of the transcript.
+	Returned bool `json:"returned,omitempty"`
+
+	// Unread are messages to the run that came too late for it.
+	Unread []string `json:"unread,omitempty"`
 }
 
 // Section is one ordered piece of a prompt.
@@ -129,7 +160,7 @@ const (
 	NoticeToolCall   NoticeKind = "tool_call"   // a tool call begins
 	NoticeToolResult NoticeKind = "tool_result" // a tool call ended
 	NoticeUsage      NoticeKind = "usage"       // a step was recorded; Run.Usage is its sum
-	NoticeRetry      NoticeKind = "retry"       // the provider asked to wait
+	NoticeRetry      NoticeKind = "retry"       // the call is made again later: the provider, a rate, a budget or a pause says so
 	NoticeLag        NoticeKind = "lag"         // this subscriber was too slow; some notices were dropped
 )
 

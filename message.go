@@ -55,6 +55,15 @@ type ToolResult struct {
 	Name    string `json:"name"`
 	Content string `json:"content"`
 	IsError bool   `json:"isError,omitempty"`
+
+	// Suspend, on the result of an idempotent call, says that there is no
+	// result yet: nothing is recorded, the run gives its slot back, and the
+	// call is made again once something has come for it, or at Suspend.Until.
+	Suspend *WaitingEvent `json:"-"`
+
+	// Consume are inbox items that this result tells of: they are taken in the
+	// transaction that records it.
+	Consume []string `json:"inbox,omitempty"`
 }
 
 // Usage counts tokens. Input is the whole prompt: CacheRead and CacheWrite are

@@ -17,10 +17,12 @@ func (m Millis) Add(d time.Duration) Millis { return m + Millis(d.Milliseconds()
 // RunState is the lifecycle state of a Run (spec section 6).
 type RunState string
 
-// The states of a run. Interrupted is not an end: such a run resumes.
+// The states of a run. Interrupted is not an end: such a run resumes. Nor is
+// waiting: such a run holds no slot until what it waits for has come.
 const (
 	StateQueued      RunState = "queued"
 	StateRunning     RunState = "running"
+	StateWaiting     RunState = "waiting"
 	StateInterrupted RunState = "interrupted"
 	StateCompleted   RunState = "completed"
 	StateFailed      RunState = "failed"
@@ -75,6 +77,44 @@ const (
 	PromptNone    PromptMode = "none"
 )
 
+// WaitReason says what a waiting run waits for.
+type WaitReason string
+
+// The reasons to wait.
+const (
+	WaitWorkers WaitReason = "workers" // its own workers' ends, or a message to it
+	WaitPerson  WaitReason = "person"  // restartPolicy ask: someone resumes or cancels it
+)
+
+// RestartPolicy says what becomes of a run whose process died.
+type RestartPolicy string
+
+// The restart policies; "" is resume. A planned stop asks none of them.
+const (
+	RestartResume RestartPolicy = "resume"
+	RestartFail   RestartPolicy = "fail"
+	RestartAsk    RestartPolicy = "ask"
+)
+
+// Limits bound what may be spent; a zero field bounds nothing.
+type Limits struct {
+	Tokens  int64   `json:"tokens,omitempty"`  // input and output together
+	USD     float64 `json:"usd,omitempty"`     // at the price table's prices
+	Steps   int64   `json:"steps,omitempty"`   // model calls
+	Seconds int64   `json:"seconds,omitempty"` // run: since its first claim; tree: since its root was accepted; day: in model calls
+}
+
+// IsZero reports whether nothing is bounded.
+func (l Limits) IsZero() bool { return l == Limits{} }
+
+// Budget are the limits of a run, of the tree of runs that one input led to,
+// and of an agent's day in the person's time zone.
+type Budget struct {
+	Run  Limits `json:"run,omitzero"`
+	Tree Limits `json:"tree,omitzero"`
+	Day  Limits `json:"day,omitzero"`
+}
+
 // Profile is everything a run needs to know before it starts, resolved from
 // agent, definition, config and spawn arguments. It is stored with the run and
 // never resolved again.
@@ -101,8 +141,20 @@ type Profile struct {
 	// is milliseconds.
 	TimeoutMs int64 `json:"timeoutMs"`
 
+	// Until is when the run's tree has had its time; 0: it is not limited.
+	Until Millis `json:"until,omitempty"`
+
 	MaxSpawnDepth int `json:"maxSpawnDepth"`
 	MaxChildren   int `json:"maxChildren"`
+	MaxTreeRuns   int `json:"maxTreeRuns,omitempty"` // spawned runs that one input may ever lead to; 0: no bound
+
+	Budget Budget `json:"budget,omitzero"`
+
+	// ResultTokens bounds the result in an announcement (a token is four
+	// bytes); the whole of a longer one is kept as an artifact. 0: no bound.
+	ResultTokens int `json:"resultTokens,omitempty"`
+
+	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
 
 	Definition    string `json:"definition,omitempty"`
 	DefinitionSHA string `json:"definitionSha,omitempty"`
@@ -121,6 +173,12 @@ type Run struct {
 	Parent    string     `json:"parent,omitempty"`
 	Depth     int        `json:"depth"`
 
+	// Root is the run at the top of the tree that this run belongs to: the
+	// first turn that led to it, through spawns and announcements. Lane is
+	// the session whose work it is, for fairness: the root's.
+	Root string     `json:"root,omitempty"`
+	Lane SessionKey `json:"lane"`
+
 	Label    string       `json:"label,omitempty"`
 	Task     string       `json:"task"`              // the input text
 	Context  string       `json:"context,omitempty"` // what the requester added to the task
@@ -137,6 +195,9 @@ type Run struct {
 	StartedAt  Millis `json:"startedAt,omitempty"`
 	FinishedAt Millis `json:"finishedAt,omitempty"`
 
+	// Recovery is nil unless a takeover had to resume the run.
+	Recovery *Recovery `json:"recovery,omitempty"`
+
 	// Scheduling columns: not part of the fold.
 	Epoch      int64  `json:"epoch"`
 	Owner      string `json:"owner,omitempty"` // process id that holds the run
@@ -144,6 +205,20 @@ type Run struct {
 	CancelAt   Millis `json:"cancelAt,omitempty"`
 	CancelWhy  string `json:"cancelWhy,omitempty"`
 	Idempotent string `json:"-"` // idempotency key of the acceptance
+
+	// WaitsFor and WakeAt are set while the run is waiting: it can be claimed
+	// again from WakeAt on (0: only once something wakes it).
+	WaitsFor WaitReason `json:"waitsFor,omitempty"`
+	WakeAt   Millis     `json:"wakeAt,omitempty"`
+}
+
+// Recovery tells of the last takeover of a run.
+type Recovery struct {
+	Times     int      `json:"times"` // takeovers so far
+	At        Millis   `json:"at"`
+	Step      int      `json:"step"`                // model replies and tool results on record then
+	Uncertain []string `json:"uncertain,omitempty"` // tools whose calls' outcome nobody knows
+	Planned   bool     `json:"planned,omitempty"`   // handed over by a process that stopped in order
 }
 
 // DurationMs is the time from first claim to end, 0 while not ended.
@@ -176,9 +251,20 @@ type Fence struct {
 	Owner string
 }
 
-// InboxItem is a finished run's result on its way to its requester's session.
+// InboxKind says what an InboxItem is.
+type InboxKind string
+
+// The kinds of inbox item.
+const (
+	ItemAnnouncement InboxKind = "announcement" // a finished run's result, for its requester
+	ItemSteer        InboxKind = "steer"        // a message to a worker that is under way
+)
+
+// InboxItem is something on its way into a session's transcript: exactly one
+// run of the session takes it.
 type InboxItem struct {
 	ID        string       `json:"id"`
+	Kind      InboxKind    `json:"kind"`
 	Session   SessionKey   `json:"session"` // who shall get it
 	Source    string       `json:"source"`  // the run that ended
 	Group     string       `json:"group"`   // the run that spawned it
@@ -186,12 +272,33 @@ type InboxItem struct {
 	Text      string       `json:"text"`
 	CreatedAt Millis       `json:"createdAt"`
 
-	// GroupOpen is computed on reading: the spawning run has not ended, or
-	// some run that it spawned with AnnounceTogether has not.
+	// GroupOpen is computed on reading: some run that Group spawned with
+	// AnnounceTogether has not ended, or Group itself has not and is no
+	// spawned run (which takes announcements between its steps).
 	GroupOpen bool `json:"groupOpen"`
 
-	ConsumedBy string `json:"consumedBy,omitempty"` // run that took it
+	// Attempts counts failed deliveries; the next is not before NextAt. A
+	// parked item waits for a person.
+	Attempts int    `json:"attempts,omitempty"`
+	NextAt   Millis `json:"nextAt,omitempty"`
+	ParkedAt Millis `json:"parkedAt,omitempty"`
+	Error    string `json:"error,omitempty"` // of the last attempt
+
+	ConsumedBy string `json:"consumedBy,omitempty"` // run that took it; "dismissed" if nobody shall
 	ConsumedAt Millis `json:"consumedAt,omitempty"`
+}
+
+// Parked is a delivery that was given up until a person decides: a result that
+// its requester could not be told, or a reply that a channel did not take.
+type Parked struct {
+	ID       string     `json:"id"`
+	Kind     string     `json:"kind"` // announcement or reply
+	Session  SessionKey `json:"session"`
+	Run      string     `json:"run"` // whose result or reply it is
+	Text     string     `json:"text"`
+	Attempts int        `json:"attempts"`
+	Error    string     `json:"error"`
+	ParkedAt Millis     `json:"parkedAt"`
 }
 
 // Outbound is a reply on its way to a channel.

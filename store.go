@@ -14,6 +14,13 @@ var (
 	ErrFenced = errors.New("run is no longer ours")
 	// ErrTooManyChildren: the requester has its limit of unended workers.
 	ErrTooManyChildren = errors.New("too many active children")
+	// ErrTreeFull: the tree has had all the spawned runs that it may have.
+	ErrTreeFull = errors.New("too many runs in this tree")
+	// ErrEnded: the run has ended or was asked to; nothing can reach it.
+	ErrEnded = errors.New("the run has ended")
+	// ErrWoken: something has come for the run since it last looked, so it
+	// neither ends nor waits. Nothing was written.
+	ErrWoken = errors.New("something came for the run")
 	// ErrConsumed: an inbox item was already taken by another run. Nothing was
 	// written.
 	ErrConsumed = errors.New("inbox item already consumed")
@@ -36,6 +43,10 @@ type Acceptance struct {
 	// (0: no bound). Beyond it the acceptance fails with ErrTooManyChildren.
 	MaxChildren int
 
+	// MaxTreeRuns bounds the spawned runs of the tree named by Run.Root, ended
+	// ones too (0: no bound). Beyond it the acceptance fails with ErrTreeFull.
+	MaxTreeRuns int
+
 	// Waiting is an inbox item that the run is to consume. If a turn has taken
 	// it already, nothing is accepted and the error is ErrConsumed.
 	Waiting string
@@ -53,8 +64,11 @@ type ClaimRequest struct {
 	Max   int           // at most this many runs
 
 	// MaxWorkers bounds the spawned runs that are running in the whole store,
-	// counting other owners' (0: no bound).
-	MaxWorkers int
+	// counting other owners'; MaxPerLane those of one lane, MaxPerAgent those
+	// of one agent (0, or no entry: no bound).
+	MaxWorkers  int
+	MaxPerLane  int
+	MaxPerAgent map[string]int
 
 	// OnlyCancelled claims nothing but runs whose cancellation was asked.
 	OnlyCancelled bool
@@ -68,6 +82,7 @@ type ClaimRequest struct {
 type Claimed struct {
 	Run      Run
 	TakeOver bool // it was running under an owner that is dead or let go
+	Released bool // with TakeOver: the owner let go in order
 }
 
 // Fence returns the fence of the claimed run.
@@ -90,6 +105,9 @@ type Batch struct {
 	Consume []string
 	// Usage is the run's sum so far; nil leaves it as it is.
 	Usage *Usage
+	// Day is the person's date, as 2006-01-02: model replies among Events are
+	// booked to it. Such a reply also gives back what was reserved for it.
+	Day string
 	// Now stamps the rows.
 	Now Millis
 }
@@ -104,6 +122,131 @@ type Ending struct {
 
 	Announce *InboxItem // its Source is this run; nil for none
 	Outbox   *Outbound
+
+	// IfQuiet makes the ending fail with ErrWoken while the run's session has
+	// pending inbox items or unended workers.
+	IfQuiet bool
+
+	// Wake says when a run of the requester's session goes on that waits for
+	// its workers.
+	Wake *Wake
+
+	// Return gives the inbox items back that the run had consumed.
+	Return *Return
+
+	// Artifacts are stored with the end.
+	Artifacts []ArtifactData
+}
+
+// Wake is when a waiting run goes on, unless it does so earlier: at Last if no
+// worker of its session is left, else at Next (0: not because of this one).
+type Wake struct {
+	Last Millis
+	Next Millis
+}
+
+// Return counts a failed delivery of inbox items: they are pending again from
+// NextAt on, or parked.
+type Return struct {
+	Why    string
+	NextAt Millis
+	Parked bool
+}
+
+// ArtifactData is an artifact with its content.
+type ArtifactData struct {
+	Name      string
+	MediaType string
+	Data      []byte
+}
+
+// Suspension is the fenced transaction by which a run gives its slot back.
+type Suspension struct {
+	Batch
+	For   WaitReason
+	Until Millis // 0: until something wakes it; its deadline does in any case
+
+	// Seen is how many inbox items the run knows to be pending for its
+	// session. With another number the error is ErrWoken; also if the run waits
+	// for workers with no Until, and its session has none that is unended.
+	Seen int
+}
+
+// Reservation is the most that a model call may spend. It is held from before
+// the call is sent until its reply is recorded.
+type Reservation struct {
+	Tokens int64
+	USD    float64
+
+	Tree Limits // of the run's root
+	Day  Limits // of the run's agent on Date
+	Date string // as 2006-01-02
+
+	// Spent says that the call before this one may have been billed although
+	// it has no record: what was held for it counts as spent from now on. So
+	// does what an earlier owner of the run held.
+	Spent bool
+	Now   Millis
+}
+
+// Shortage says which limit a reservation would pass. Spent is what is on
+// record (or lost), Held what other calls under way may still spend.
+type Shortage struct {
+	Scope string // tree or day
+	What  string // tokens, usd, steps or seconds
+	Limit float64
+	Spent float64
+	Held  float64
+	Need  float64
+}
+
+// Hopeless reports whether waiting for the calls under way can't help.
+func (s Shortage) Hopeless() bool { return s.Spent+s.Need > s.Limit }
+
+// RateRequest takes one request of Tokens tokens from a provider's shared
+// allowance: two buckets that fill in a minute and hold a minute's worth.
+type RateRequest struct {
+	Name              string // the provider's
+	RequestsPerMinute int    // 0: no bound
+	TokensPerMinute   int    // 0: no bound
+	Tokens            int64
+	Now               Millis
+}
+
+// Pause is the kill switch: while it is set, no model is called anywhere.
+type Pause struct {
+	At  Millis `json:"at,omitempty"` // 0: not paused
+	Why string `json:"why,omitempty"`
+}
+
+// UsageQuery selects and groups recorded model calls. By lists some of agent,
+// definition, model, day, tree and run; none means one sum.
+type UsageQuery struct {
+	By    []string
+	Since string // day, as 2006-01-02; "": from the beginning
+	Until string // day, included; "": to the end
+	Agent string // "": all
+	Tree  string // "": all
+}
+
+// UsageRow is a sum of model calls. Only the fields that the query grouped by
+// are set.
+type UsageRow struct {
+	Agent      string `json:"agent,omitempty"`
+	Definition string `json:"definition,omitempty"`
+	Model      string `json:"model,omitempty"`
+	Day        string `json:"day,omitempty"`
+	Tree       string `json:"tree,omitempty"` // id of the root run
+	Run        string `json:"run,omitempty"`
+
+	Calls  int64 `json:"calls"`
+	Usage  Usage `json:"usage"` // CostUSD: of the calls whose price is known; nil if of none
+	TookMs int64 `json:"tookMs"`
+
+	// Unpriced counts the calls whose price is unknown. Lost are tokens that
+	// calls without a record may have cost, as reserved.
+	Unpriced int64 `json:"unpriced"`
+	Lost     int64 `json:"lost"`
 }
 
 // Heartbeat renews an owner's lease.

@@ -36,6 +36,13 @@ type RunInfo struct {
 	FinishedAt Millis     `json:"finishedAt"`
 	DurationMs int64      `json:"durationMs"`
 	Usage      Usage      `json:"usage"`
+	Parent     string     `json:"parent,omitempty"`
+	Root       string     `json:"root,omitempty"`
+
+	// Position is the place in the queue, from 1; 0 for a run that is not in it.
+	Position int        `json:"position,omitempty"`
+	WaitsFor WaitReason `json:"waitsFor,omitempty"`
+	Recovery *Recovery  `json:"recovery,omitempty"`
 }
 
 // Info summarises r.
@@ -47,6 +54,7 @@ func (r Run) Info() RunInfo {
 		Status: r.State, Result: r.Result, Error: r.Error,
 		CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt,
 		DurationMs: r.DurationMs(), Usage: r.Usage,
+		Parent: r.Parent, Root: r.Root, WaitsFor: r.WaitsFor, Recovery: r.Recovery,
 	}
 }
 
@@ -65,6 +73,14 @@ type Status struct {
 	Resumed   int      `json:"resumed"` // runs taken over at start
 	Engine    bool     `json:"engine"`  // false: this process only reads
 	Warnings  []string `json:"warnings,omitempty"`
+
+	Store  string `json:"store"`  // sqlite or postgres
+	Paused Pause  `json:"paused"` // no model is called while it is set
+	Parked int    `json:"parked"` // deliveries that wait for a person
+
+	// Recovered are the unended runs that were taken over since this process
+	// started.
+	Recovered []RunInfo `json:"recovered,omitempty"`
 }
 
 // ContextQuery says whose prompt to explain: a session's, an agent's main

@@ -27,6 +27,9 @@ type Invocation struct {
 	Session SessionKey
 	Depth   int
 	Profile Profile
+	Root    string     // of the calling run
+	Lane    SessionKey // of the calling run
+	Since   Millis     // when the call's intent was recorded
 }
 
 // Tool is the port to something that an agent can do.

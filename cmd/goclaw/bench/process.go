@@ -115,7 +115,7 @@ type gateway struct {
 
 // raised lets one session have n workers at a time.
 func raised(n int) string {
-	return fmt.Sprintf(`{"agents": {"defaults": {"subagents": {"maxChildrenPerAgent": %d, "maxConcurrent": %d}}}}`, n, n)
+	return fmt.Sprintf(`{"agents": {"defaults": {"subagents": {"maxChildrenPerAgent": %[1]d, "maxConcurrent": %[1]d, "maxConcurrentPerSession": %[1]d}}}}`, n)
 }
 
 // newHome makes an empty home, with a configuration unless that is "".

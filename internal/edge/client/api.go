@@ -40,6 +40,30 @@ func (c *Client) Await(ctx context.Context, runID string, workers bool) (goclaw.
 
 // Runs lists runs, newest first.
 func (c *Client) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, error) {
+	var runs []goclaw.Run
+	_, err := c.call(ctx, http.MethodGet, "/api/runs", filterQuery(f), nil, &runs)
+	return runs, wrap("list runs", err)
+}
+
+// Infos lists summaries of runs, newest first, with their places in the queue.
+func (c *Client) Infos(ctx context.Context, f goclaw.RunFilter) ([]goclaw.RunInfo, error) {
+	var runs []placedRun
+	_, err := c.call(ctx, http.MethodGet, "/api/runs", filterQuery(f), nil, &runs)
+	infos := make([]goclaw.RunInfo, len(runs))
+	for i, r := range runs {
+		infos[i] = r.Info()
+		infos[i].Position = r.Position
+	}
+	return infos, wrap("list runs", err)
+}
+
+// placedRun is a run with its place in the queue, from 1; 0 if it is not in it.
+type placedRun struct {
+	goclaw.Run
+	Position int `json:"position"`
+}
+
+func filterQuery(f goclaw.RunFilter) url.Values {
 	query := url.Values{}
 	set := func(name, value string) {
 		if value != "" {
@@ -61,16 +85,25 @@ func (c *Client) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, er
 	if f.Limit != 0 {
 		set("limit", strconv.Itoa(f.Limit))
 	}
-	var runs []goclaw.Run
-	_, err := c.call(ctx, http.MethodGet, "/api/runs", query, nil, &runs)
-	return runs, wrap("list runs", err)
+	return query
 }
+
+// Run returns a run, named by its id or an unambiguous prefix, and its place
+// in the queue, from 1; 0 if it is not in it.
+func (c *Client) Run(ctx context.Context, id string) (run goclaw.Run, position int, err error) {
+	var r placedRun
+	_, err = c.call(ctx, http.MethodGet, runPath(id, ""), nil, nil, &r)
+	return r.Run, r.Position, wrap("read run "+id, err)
+}
+
+// runPath is where a run, or what action names of it, is found.
+func runPath(id, action string) string { return "/api/runs/" + url.PathEscape(id) + action }
 
 // RunLog returns a run, named by its id or an unambiguous prefix, with its
 // events.
 func (c *Client) RunLog(ctx context.Context, id string) (goclaw.RunLog, error) {
 	var log goclaw.RunLog
-	_, err := c.call(ctx, http.MethodGet, "/api/runs/"+url.PathEscape(id)+"/log", nil, nil, &log)
+	_, err := c.call(ctx, http.MethodGet, runPath(id, "/log"), nil, nil, &log)
 	return log, wrap("read run "+id, err)
 }
 
@@ -81,7 +114,7 @@ func (c *Client) Cancel(ctx context.Context, id, why string) ([]goclaw.Run, erro
 		Why string `json:"why,omitempty"`
 	}{why}
 	var runs []goclaw.Run
-	_, err := c.call(ctx, http.MethodPost, "/api/runs/"+url.PathEscape(id)+"/cancel", nil, body, &runs)
+	_, err := c.call(ctx, http.MethodPost, runPath(id, "/cancel"), nil, body, &runs)
 	return runs, wrap("cancel run "+id, err)
 }
 

@@ -25,6 +25,11 @@ func CheckAcceptance(a goclaw.Acceptance) error {
 			return fmt.Errorf("run %s: requester: %w", a.Run.ID, err)
 		}
 	}
+	if !a.Run.Lane.IsZero() {
+		if err := CheckKey(a.Run.Lane); err != nil {
+			return fmt.Errorf("run %s: lane: %w", a.Run.ID, err)
+		}
+	}
 	return nil
 }
 
@@ -50,7 +55,69 @@ func CheckEnding(f goclaw.Fence, e goclaw.Ending) error {
 			return fmt.Errorf("outbound: %w", err)
 		}
 	}
+	if e.Wake != nil && e.Wake.Last == 0 {
+		return errors.New("the ending would leave its parent waiting for ever: its wake has no time for the last worker")
+	}
+	for _, a := range e.Artifacts {
+		if a.Name == "" {
+			return errors.New("an artifact has no name")
+		}
+	}
 	return nil
+}
+
+// CheckMark refuses a state that no reply is marked with.
+func CheckMark(state string) error {
+	switch state {
+	case "pending", "sending", "sent", "parked":
+		return nil
+	}
+	return fmt.Errorf("state %q: want pending, sending, sent or parked", state)
+}
+
+// CheckSuspension refuses a suspension that waits for nothing known.
+func CheckSuspension(s goclaw.Suspension) error {
+	if s.For != goclaw.WaitWorkers && s.For != goclaw.WaitPerson {
+		return fmt.Errorf("a run can't wait for %q", s.For)
+	}
+	return nil
+}
+
+// Posted returns the item as it is stored for the run of session, or why it
+// can't be.
+func Posted(item goclaw.InboxItem, session goclaw.SessionKey) (goclaw.InboxItem, error) {
+	switch {
+	case item.ID == "" || item.CreatedAt == 0:
+		return item, fmt.Errorf("message %q of %d: it needs an id and a time", item.ID, item.CreatedAt)
+	case item.Session.IsZero():
+		item.Session = session
+	case item.Session != session:
+		return item, fmt.Errorf("message %s is for session %s, but the run has %s", item.ID, item.Session, session)
+	}
+	if item.Kind == "" {
+		item.Kind = goclaw.ItemSteer
+	}
+	return fresh(item), nil
+}
+
+// Announced returns the announcement as it is stored by the ending e.
+func Announced(e goclaw.Ending) goclaw.InboxItem {
+	item := *e.Announce
+	if item.Kind == "" {
+		item.Kind = goclaw.ItemAnnouncement
+	}
+	if item.CreatedAt == 0 {
+		item.CreatedAt = e.Now
+	}
+	return fresh(item)
+}
+
+// fresh is an item that nobody has tried to deliver yet.
+func fresh(i goclaw.InboxItem) goclaw.InboxItem {
+	return goclaw.InboxItem{
+		ID: i.ID, Kind: i.Kind, Session: i.Session, Source: i.Source, Group: i.Group,
+		Mode: i.Mode, Text: i.Text, CreatedAt: i.CreatedAt,
+	}
 }
 
 // CheckKey refuses a key that could not be read back.

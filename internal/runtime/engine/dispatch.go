@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"goclaw"
-	"goclaw/internal/core/announce"
 )
 
 const (
@@ -15,8 +15,9 @@ const (
 	claimBatch = 64
 )
 
-// Run dispatches until ctx ends; then it stops the work under way, lets its
-// runs go so that any owner can resume them at once, and returns nil.
+// Run dispatches until ctx ends. Then it lets the steps under way finish, for
+// as long as Options.Drain, stops what is left, lets its runs go so that any
+// owner can go on with them at once, and returns nil. It may be called once.
 func (e *Engine) Run(ctx context.Context) error {
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	beating := make(chan struct{})
@@ -25,8 +26,11 @@ func (e *Engine) Run(ctx context.Context) error {
 		e.beat(ctx, work)
 	}()
 	err := e.dispatch(ctx, work)
-	stop(errShutdown)
+	close(e.drain)
+	patience := time.AfterFunc(e.o.Drain, func() { stop(errShutdown) })
 	e.jobs.Wait()
+	patience.Stop()
+	stop(errShutdown)
 	<-beating
 	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
@@ -46,6 +50,7 @@ func (e *Engine) dispatch(ctx, work context.Context) error {
 	first, tidyAt := e.o.SoleOwner, time.Now()
 	var next goclaw.Millis
 	e.ended.Store(true) // whoever ran this home before may have left some
+	changes := e.o.Changes
 	for {
 		if e.ended.Swap(false) {
 			var err error
@@ -76,6 +81,13 @@ func (e *Engine) dispatch(ctx, work context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-e.wake:
+		case id, ok := <-changes:
+			if !ok {
+				changes = nil
+				continue
+			}
+			e.ended.Store(true)
+			e.changed(ctx, id)
 		case <-due.C:
 			e.ended.Store(true)
 		case <-sweep.C:
@@ -89,7 +101,7 @@ func (e *Engine) dispatch(ctx, work context.Context) error {
 func (e *Engine) claim(ctx, work context.Context, deadOwners bool) (int, error) {
 	claimed, err := e.o.Store.Claim(ctx, goclaw.ClaimRequest{
 		Owner: e.o.Owner, Now: goclaw.At(time.Now()), Lease: e.o.Lease, Max: claimBatch,
-		MaxWorkers: e.o.MaxWorkers, DeadOwners: deadOwners,
+		MaxWorkers: e.o.MaxWorkers, MaxPerLane: e.o.MaxPerLane, MaxPerAgent: e.o.MaxPerAgent, DeadOwners: deadOwners,
 	})
 	if err != nil {
 		return 0, err
@@ -103,6 +115,7 @@ func (e *Engine) claim(ctx, work context.Context, deadOwners bool) (int, error) 
 func (e *Engine) start(work context.Context, c goclaw.Claimed) {
 	if c.TakeOver {
 		e.resumed.Add(1)
+		e.remember(c.Run.ID)
 		e.o.Log.Info("resuming", "run", c.Run.ID, "session", c.Run.Session.String(), "epoch", c.Run.Epoch)
 	}
 	j := newJob(work, e, c)
@@ -122,6 +135,7 @@ func (e *Engine) start(work context.Context, c goclaw.Claimed) {
 			e.mu.Unlock()
 			j.release()
 			e.ended.Store(true)
+			e.bell.ring()
 			e.Wake()
 		}()
 		j.run()
@@ -146,50 +160,49 @@ func (e *Engine) Settle(ctx context.Context) error {
 	return nil
 }
 
-// wakeRequesters accepts an announcement turn for every session that has ready
-// inbox items, and returns when the next item will be ready (0: unknown).
-func (e *Engine) wakeRequesters(ctx context.Context) (goclaw.Millis, error) {
-	items, err := e.o.Store.Pending(ctx, goclaw.SessionKey{})
-	if err != nil {
-		return 0, err
+// changed takes note of what another process did.
+func (e *Engine) changed(ctx context.Context, id string) {
+	e.bell.ring()
+	e.lookForCancels(ctx)
+	if id == "" {
+		return
 	}
-	bySession := map[goclaw.SessionKey][]goclaw.InboxItem{}
-	for _, it := range items {
-		bySession[it.Session] = append(bySession[it.Session], it)
+	e.mu.Lock()
+	_, ours := e.inFlight[id]
+	e.mu.Unlock()
+	if ours {
+		return
 	}
-	var earliest goclaw.Millis
-	for key, items := range bySession {
-		ready, next := announce.Ready(items, goclaw.At(time.Now()), e.o.Announce)
-		if next != 0 && (earliest == 0 || next < earliest) {
-			earliest = next
-		}
-		if len(ready) == 0 {
-			continue
-		}
-		err := e.acceptAnnouncement(ctx, key, ready[0])
-		if err != nil && !errors.Is(err, goclaw.ErrConsumed) { // a turn took it meanwhile
-			return earliest, err
-		}
+	if run, err := e.o.Store.Run(ctx, id); err == nil {
+		e.publishRun(run)
 	}
-	return earliest, nil
 }
 
-func (e *Engine) acceptAnnouncement(ctx context.Context, key goclaw.SessionKey, item goclaw.InboxItem) error {
-	profile, err := e.sessionProfile(ctx, key, "")
-	if err != nil {
-		return err
+// remember notes a takeover, for people to be told of.
+func (e *Engine) remember(id string) {
+	const most = 100
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.recovered = append(e.recovered, id)
+	e.recovered = e.recovered[max(0, len(e.recovered)-most):]
+}
+
+// Recovered returns the unended runs that this process has taken over.
+func (e *Engine) Recovered(ctx context.Context) ([]goclaw.Run, error) {
+	e.mu.Lock()
+	ids := slices.Clone(e.recovered)
+	e.mu.Unlock()
+	var runs []goclaw.Run
+	for _, id := range ids {
+		r, err := e.o.Store.Run(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if !r.State.Ended() {
+			runs = append(runs, r)
+		}
 	}
-	// The turn that spawned may have been asked to use another model: its
-	// results are answered by the same.
-	if asked, err := e.o.Store.Run(ctx, item.Group); err == nil && asked.Session == key && asked.Profile.Pinned {
-		profile.Model, profile.Pinned = asked.Profile.Model, true
-	}
-	_, _, err = e.Accept(ctx, goclaw.Acceptance{
-		Run:      goclaw.Run{Session: key, Trigger: goclaw.TriggerAnnouncement, Profile: profile},
-		Waiting:  item.ID,
-		Coalesce: true,
-	})
-	return err
+	return runs, nil
 }
 
 // beat renews the lease at a third of its length while there is work, and ends

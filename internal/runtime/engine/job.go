@@ -20,6 +20,7 @@ type job struct {
 	r        goclaw.Run
 	fence    goclaw.Fence
 	takeOver bool
+	released bool // the last owner let go in order
 
 	work    context.Context // the engine's; ends at shutdown
 	ctx     context.Context // ends with a cause: shutdown, lost, timeout, cancelled
@@ -42,7 +43,10 @@ func newJob(work context.Context, e *Engine, c goclaw.Claimed) *job {
 		ctx, end = context.WithDeadlineCause(ctx, c.Run.Deadline.Time(), errTimeout)
 		release = func() { end(); stop(context.Canceled) }
 	}
-	return &job{e: e, work: work, r: c.Run, fence: c.Run.Fence(), takeOver: c.TakeOver, ctx: ctx, stop: stop, release: release}
+	return &job{
+		e: e, work: work, r: c.Run, fence: c.Run.Fence(), takeOver: c.TakeOver, released: c.Released,
+		ctx: ctx, stop: stop, release: release,
+	}
 }
 
 // run works until the run has ended or is no longer ours.
@@ -58,21 +62,41 @@ func (j *job) run() {
 	case errors.Is(err, goclaw.ErrFenced), errors.Is(cause, errLost):
 		j.e.o.Log.Warn("run is no longer ours; letting it go", "run", j.r.ID)
 		return
-	case errors.Is(cause, errShutdown):
+	case errors.Is(cause, errShutdown), errors.Is(err, errShutdown), errors.Is(err, errSuspended):
 		return
 	case errors.Is(cause, errTimeout):
-		why := fmt.Sprintf("the run's limit of %s is over", time.Duration(j.r.Profile.TimeoutMs)*time.Millisecond)
-		err = j.end(turn.Action{State: goclaw.StateTimeout, Result: j.state.Text(), Error: why})
+		err = j.end(turn.Action{State: goclaw.StateTimeout, Result: j.state.Text(), Error: j.timeIsUp()})
 	case errors.As(cause, &asked):
 		err = j.end(turn.Action{State: goclaw.StateCancelled, Result: j.state.Text(), Error: asked.why})
 	default:
-		err = j.end(turn.Action{State: goclaw.StateFailed, Result: j.state.Text(), Error: err.Error()})
+		err = j.fail(err)
 	}
 	if err != nil {
 		j.e.o.Log.Error("the run's end could not be recorded; it will be resumed", "run", j.r.ID, "err", err)
 	}
 }
 
+// fail ends the run with what it has done. Announcements that a budget leaves
+// no call for are shown to the person as they are.
+func (j *job) fail(why error) error {
+	a := turn.Action{State: goclaw.StateFailed, Result: j.state.Text(), Error: why.Error()}
+	var over overBudget
+	if j.r.Trigger == goclaw.TriggerAnnouncement && errors.As(why, &over) && len(j.state.Steps) == 0 {
+		a.Result = announce.Unanswered(prompt.Said(j.state.Prompt.Input))
+	}
+	return j.end(a)
+}
+
+// timeIsUp says which limit ended the run.
+func (j *job) timeIsUp() string {
+	if j.r.Deadline != 0 && j.r.Deadline == j.r.Profile.Until {
+		return fmt.Sprintf("budget: the time that one input may take with all that it leads to (budget.tree.seconds: %d) is over", j.r.Profile.Budget.Tree.Seconds)
+	}
+	return fmt.Sprintf("the run's limit of %s is over", time.Duration(j.r.Profile.TimeoutMs)*time.Millisecond)
+}
+
+// loop goes on step by step until the run has ended, or an error says why this
+// job stops working on it.
 func (j *job) loop() error {
 	if err := j.load(); err != nil {
 		return err
@@ -84,19 +108,36 @@ func (j *job) loop() error {
 		var err error
 		switch a := turn.Next(j.state, j.e.o.MaxCalls); a.Kind {
 		case turn.Assemble:
-			err = j.assemble()
+			if err = j.stopped(); err == nil {
+				err = j.assemble()
+			}
 		case turn.CallModel:
-			err = j.callModel()
-		case turn.CallTools:
+			if err = j.stopped(); err == nil {
+				err = j.callModel()
+			}
+		case turn.CallTools: // also while draining: their intents are on record
 			err = j.callTools(a.Calls)
 		case turn.Finish:
-			return j.end(a)
+			err = j.finish(a)
 		case turn.Done:
 			return nil
 		}
 		if err != nil {
 			return err
 		}
+	}
+}
+
+// stopped says why no further model call is begun, or nil.
+func (j *job) stopped() error {
+	if j.ctx.Err() != nil {
+		return context.Cause(j.ctx)
+	}
+	select {
+	case <-j.e.drain:
+		return errShutdown
+	default:
+		return nil
 	}
 }
 
@@ -122,12 +163,35 @@ func (j *job) load() error {
 	if !j.takeOver {
 		return nil
 	}
-	rec := turn.Recover(j.state, j.e.o.Owner)
-	events = []goclaw.Event{{Kind: goclaw.EventResumed, Resumed: &rec.Event}}
+	return j.recover()
+}
+
+// recover records the takeover and does as the restart policy says.
+func (j *job) recover() error {
+	rec := turn.Recover(j.state, j.e.o.Owner, j.released)
+	events := []goclaw.Event{{Kind: goclaw.EventResumed, Resumed: &rec.Event}}
+	told := goclaw.Recovery{Times: 1, At: goclaw.At(time.Now()), Step: rec.Event.Step, Planned: j.released}
+	if j.r.Recovery != nil {
+		told.Times += j.r.Recovery.Times
+	}
 	for i := range rec.Uncertain {
 		events = append(events, goclaw.Event{Kind: goclaw.EventResult, Result: &rec.Uncertain[i]})
+		told.Uncertain = append(told.Uncertain, rec.Uncertain[i].Name)
 	}
-	return j.append(events, goclaw.Batch{})
+	if err := j.append(events, goclaw.Batch{}); err != nil {
+		return err
+	}
+	j.r.Recovery = &told
+	j.e.publishRun(j.r)
+	switch {
+	case j.released:
+		return nil
+	case j.r.Profile.RestartPolicy == goclaw.RestartFail:
+		return fmt.Errorf("the process died while this run was at step %d, and its restartPolicy is fail", rec.Event.Step)
+	case j.r.Profile.RestartPolicy == goclaw.RestartAsk:
+		return j.suspend(goclaw.WaitingEvent{For: goclaw.WaitPerson}, 0)
+	}
+	return nil
 }
 
 func (j *job) loadPrompt() error {
@@ -167,14 +231,16 @@ func (j *job) assemble() error {
 	if err := j.loadHistory(); err != nil {
 		return err
 	}
-	text, consume := j.r.Task, []string(nil)
+	text := j.r.Task
+	var ready []goclaw.InboxItem
 	if j.r.Trigger == goclaw.TriggerAnnouncement {
-		if text, consume, err = j.announced(); err != nil {
+		if ready, err = j.ready(); err != nil {
 			return err
 		}
-		if len(consume) == 0 { // an earlier turn took them
+		if len(ready) == 0 { // an earlier turn took them
 			return j.end(turn.Action{State: goclaw.StateCompleted, Silent: true})
 		}
+		text = announce.Input(ready)
 	}
 	active, err := j.activeWorkers()
 	if err != nil {
@@ -182,30 +248,20 @@ func (j *job) assemble() error {
 	}
 	input := prompt.Envelope(prompt.Turn{Run: j.r, Text: text, Now: time.Now().In(j.e.o.Zone), Active: active})
 	j.prompt, j.system = made.prompt, made.system
-	err = j.append([]goclaw.Event{{
-		Kind:   goclaw.EventPrompt,
-		Prompt: &goclaw.PromptEvent{PromptSHA: made.blob.SHA256, Input: input, Inbox: consume},
-	}}, goclaw.Batch{Blobs: []goclaw.Blob{made.blob}, Consume: consume})
+	first := &goclaw.PromptEvent{PromptSHA: made.blob.SHA256, Input: input, Inbox: ids(ready)}
+	for _, it := range ready {
+		first.Tried = max(first.Tried, it.Attempts)
+	}
+	err = j.append([]goclaw.Event{{Kind: goclaw.EventPrompt, Prompt: first}},
+		goclaw.Batch{Blobs: []goclaw.Blob{made.blob}, Consume: first.Inbox})
 	if errors.Is(err, goclaw.ErrConsumed) {
 		return nil // another turn was faster: look again at what is ready
 	}
-	if err == nil && len(consume) > 0 {
+	if err == nil && len(ready) > 0 {
 		j.r.Task = text // for the live view; the record has it in event 0
 		j.e.publishRun(j.r)
 	}
 	return err
-}
-
-func (j *job) announced() (text string, ids []string, err error) {
-	items, err := j.e.o.Store.Pending(j.ctx, j.r.Session)
-	if err != nil {
-		return "", nil, fmt.Errorf("load announcements: %w", err)
-	}
-	ready, _ := announce.Ready(items, goclaw.At(time.Now()), j.e.o.Announce)
-	for _, it := range ready {
-		ids = append(ids, it.ID)
-	}
-	return announce.Input(ready), ids, nil
 }
 
 func (j *job) activeWorkers() ([]string, error) {
@@ -231,13 +287,14 @@ func (j *job) append(events []goclaw.Event, b goclaw.Batch) error {
 	defer j.mu.Unlock()
 	b.Events = j.number(events)
 	usage := j.usageWith(events)
-	b.Usage, b.Now = &usage, goclaw.At(time.Now())
+	b.Usage, b.Now, b.Day = &usage, goclaw.At(time.Now()), j.e.day()
 	if err := j.persist(func(ctx context.Context) error { return j.e.o.Store.Append(ctx, j.fence, b) }); err != nil {
 		return err
 	}
 	for _, ev := range b.Events {
 		j.state = turn.Apply(j.state, ev)
 	}
+	j.e.bell.ring() // what was held for a call is free again
 	j.publishUsage()
 	return nil
 }
@@ -267,7 +324,7 @@ func (j *job) persist(write func(context.Context) error) error {
 	ctx := context.WithoutCancel(j.ctx)
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		err := write(ctx)
-		if err == nil || errors.Is(err, goclaw.ErrFenced) || errors.Is(err, goclaw.ErrConsumed) {
+		if err == nil || errors.Is(err, goclaw.ErrFenced) || errors.Is(err, goclaw.ErrConsumed) || errors.Is(err, goclaw.ErrWoken) {
 			return err
 		}
 		if cause := context.Cause(j.ctx); errors.Is(cause, errShutdown) || errors.Is(cause, errLost) {
@@ -278,7 +335,7 @@ func (j *job) persist(write func(context.Context) error) error {
 	}
 }
 
-// pause waits for d or until ctx ends.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -286,6 +343,20 @@ func pause(ctx context.Context, d time.Duration) {
 	case <-t.C:
 	case <-ctx.Done():
 	}
+}
+
+// rest waits for d, for early to be closed (nil: never), or until no further
+// step is begun.
+func (j *job) rest(d time.Duration, early <-chan struct{}) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-early:
+	case <-j.ctx.Done():
+	case <-j.e.drain:
+	}
+	return j.stopped()
 }
 
 func (j *job) publishUsage() {

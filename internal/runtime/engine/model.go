@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -27,6 +26,11 @@ const (
 // callModel makes one model call and records the reply: with the intents of
 // its tool calls, or, when it is final, with the run's end.
 func (j *job) callModel() error {
+	if j.r.Trigger == goclaw.TriggerSpawn {
+		if _, err := j.takeInputs(); err != nil {
+			return err
+		}
+	}
 	began := time.Now()
 	reply, tries, err := j.stream()
 	if err != nil {
@@ -35,14 +39,18 @@ func (j *job) callModel() error {
 	j.e.o.Hook("model.after")
 	j.nameCalls(&reply.Message)
 	model := goclaw.Event{Kind: goclaw.EventModel, Model: &goclaw.ModelEvent{
-		Message: reply.Message, Stop: reply.Stop, Usage: reply.Usage,
+		Message: reply.Message, Stop: reply.Stop, Usage: j.priced(reply.Usage),
 		Model: reply.Model, TookMs: time.Since(began).Milliseconds(), Tries: tries,
 	}}
 	if calls := reply.Message.Calls(); len(calls) > 0 {
-		return j.append(append([]goclaw.Event{model}, j.intents(calls)...), goclaw.Batch{})
+		events, circling := j.intents(calls)
+		if err := j.append(append([]goclaw.Event{model}, events...), goclaw.Batch{}); err != nil || circling == "" {
+			return err
+		}
+		return errors.New(circling)
 	}
 	after := turn.Apply(j.state, goclaw.Event{Seq: j.state.Next, Kind: model.Kind, Model: model.Model})
-	return j.end(turn.Next(after, 0), model)
+	return j.finish(turn.Next(after, 0), model)
 }
 
 // stream asks the model, again if the provider says that it makes sense.
@@ -51,8 +59,13 @@ func (j *job) stream() (goclaw.ModelReply, int, error) {
 	if err != nil {
 		return goclaw.ModelReply{}, 0, err
 	}
-	req := j.request(model)
-	for try := 1; ; try++ {
+	wanted := j.request(model)
+	for try, billed := 1, false; ; try++ {
+		req := wanted
+		rate, err := j.admit(&req, billed)
+		if err != nil {
+			return goclaw.ModelReply{}, try - 1, err
+		}
 		j.e.o.Hook("model.before")
 		var shown bool
 		reply, err := provider.Stream(j.ctx, req, func(d goclaw.Delta) {
@@ -60,12 +73,14 @@ func (j *job) stream() (goclaw.ModelReply, int, error) {
 			j.e.o.Publish(goclaw.Notice{Kind: d.Kind, Session: j.r.Session, RunID: j.r.ID, Text: d.Text})
 		})
 		if err == nil {
+			j.giveRate(rate, reply.Usage)
 			return reply, try, nil
 		}
 		var failed *goclaw.ProviderError
 		if j.ctx.Err() != nil || !errors.As(err, &failed) || !failed.Retry || try >= tries(failed) || failed.After > patience {
 			return goclaw.ModelReply{}, try, giveUp(err, try)
 		}
+		billed = shown || failed.Kind != "network" && failed.Status < 300 // cut after it had begun
 		if shown {
 			j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeReset, Session: j.r.Session, RunID: j.r.ID})
 		}
@@ -73,9 +88,8 @@ func (j *job) stream() (goclaw.ModelReply, int, error) {
 		text := fmt.Sprintf("%v; trying again in %s (try %d of %d)", failed, wait.Round(100*time.Millisecond), try+1, tries(failed))
 		j.e.o.Log.Warn("model call failed", "run", j.r.ID, "try", try, "err", failed, "wait", wait)
 		j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeRetry, Session: j.r.Session, RunID: j.r.ID, Text: text})
-		pause(j.ctx, wait)
-		if j.ctx.Err() != nil {
-			return goclaw.ModelReply{}, try, context.Cause(j.ctx)
+		if err := j.rest(wait, nil); err != nil {
+			return goclaw.ModelReply{}, try, err
 		}
 	}
 }

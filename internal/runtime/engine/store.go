@@ -15,6 +15,7 @@ type Store interface {
 	Leases
 	Log
 	Inbox
+	Purse
 	Catalog
 	Sessions
 }
@@ -34,12 +35,17 @@ type Intake interface {
 // Leases decide whose a run is.
 type Leases interface {
 	// Claim takes runs for an owner: each gets epoch+1, state running, and at
-	// its first claim its start time and deadline. It takes, in this order:
+	// its first claim its start time and deadline (the earlier of its timeout
+	// from then on and Profile.Until). It takes, in this order:
 	//  1. queued runs whose cancellation was asked (whatever else limits);
-	//  2. unended runs of owners that let go, or whose lease expired at Now,
-	//     or, with DeadOwners, of any other owner (TakeOver is set);
-	//  3. queued runs, oldest first, of sessions without an unended older run,
-	//     while spawned runs stay within MaxWorkers.
+	//  2. unended runs that were let go, and those of other owners whose lease
+	//     expired at Now, or, with DeadOwners, of any (TakeOver is set);
+	//  3. queued runs, and waiting ones whose WakeAt is over, of sessions
+	//     without an unended older run: first those that are not spawned,
+	//     oldest first, then spawned ones while they stay within MaxWorkers,
+	//     MaxPerLane and MaxPerAgent, each time of the lane that has the
+	//     fewest running (counting those claimed now), oldest first.
+	// Class 1 holds waiting runs, too. A waiting run loses its wait reason.
 	// With OnlyCancelled it takes only runs whose cancellation was asked.
 	// A claim that finds nothing writes nothing.
 	Claim(ctx context.Context, c goclaw.ClaimRequest) ([]goclaw.Claimed, error)
@@ -61,16 +67,41 @@ type Leases interface {
 type Log interface {
 	Events(ctx context.Context, run string) ([]goclaw.Event, error)
 	Append(ctx context.Context, f goclaw.Fence, b goclaw.Batch) error
+	// Suspend appends, and gives the run's slot back: it is waiting, and
+	// nobody's, until something wakes it.
+	Suspend(ctx context.Context, f goclaw.Fence, s goclaw.Suspension) error
 	// End closes the run; there is no second end.
 	End(ctx context.Context, f goclaw.Fence, e goclaw.Ending) error
 }
 
-// Inbox holds announcements until a turn of their requester consumes them in
-// the transaction that appends them to its transcript (Batch.Consume).
+// Inbox holds what is on its way into transcripts, until a run of the session
+// consumes it in the transaction that appends it (Batch.Consume).
 type Inbox interface {
-	// Pending returns the unconsumed items of a session in order of creation;
-	// the zero key means of all sessions.
+	// Pending returns the items of a session that are neither consumed nor
+	// parked, in order of creation; the zero key means of all sessions.
 	Pending(ctx context.Context, session goclaw.SessionKey) ([]goclaw.InboxItem, error)
+
+	// Post adds an item for the run, which it wakes if that is waiting;
+	// ErrEnded if the run has ended or was asked to. An id that is known
+	// already changes nothing.
+	Post(ctx context.Context, run string, item goclaw.InboxItem) error
+
+	// Resume wakes a run that waits for a person; ErrNotFound if it does not.
+	Resume(ctx context.Context, run string, now goclaw.Millis) (goclaw.Run, error)
+
+	// Redirect gives a pending item to another session. An item that is not
+	// pending is left alone.
+	Redirect(ctx context.Context, item string, to goclaw.SessionKey) error
+
+	// Postpone counts a failed delivery of pending items.
+	Postpone(ctx context.Context, items []string, r goclaw.Return, now goclaw.Millis) error
+
+	// Parked lists the parked items and outbound replies, oldest first.
+	Parked(ctx context.Context) ([]goclaw.Parked, error)
+	// Unpark makes a parked delivery pending again, with no attempt counted;
+	// Dismiss gives it up for good. ErrNotFound if it is not parked.
+	Unpark(ctx context.Context, id string, now goclaw.Millis) error
+	Dismiss(ctx context.Context, id string, now goclaw.Millis) error
 
 	// Tidy applies the cleanup policies: it removes the transcripts of runs
 	// with CleanupDelete that have ended and were announced (or announce
@@ -79,8 +110,34 @@ type Inbox interface {
 	Tidy(ctx context.Context, now, archiveBefore goclaw.Millis) (int, error)
 }
 
+// Purse knows what was spent and what may be.
+type Purse interface {
+	// Reserve holds what the run's next model call may spend. A shortage is
+	// no error: nothing is held then. ErrFenced with a stale fence. What is
+	// still held when the run ends, or under an earlier epoch of it, counts
+	// as spent.
+	Reserve(ctx context.Context, f goclaw.Fence, r goclaw.Reservation) (*goclaw.Shortage, error)
+
+	// TakeRate takes from a provider's allowance, or returns when to ask again
+	// (0: taken). A request larger than the allowance goes through once the
+	// bucket is full. GiveRate corrects the tokens of one that was taken.
+	TakeRate(ctx context.Context, r goclaw.RateRequest) (goclaw.Millis, error)
+	GiveRate(ctx context.Context, r goclaw.RateRequest) error
+
+	// Paused reads the kill switch, SetPause sets it (the zero value: off).
+	Paused(ctx context.Context) (goclaw.Pause, error)
+	SetPause(ctx context.Context, p goclaw.Pause) error
+
+	// Usage sums recorded calls, the most tokens first.
+	Usage(ctx context.Context, q goclaw.UsageQuery) ([]goclaw.UsageRow, error)
+}
+
 // Catalog answers questions about runs.
 type Catalog interface {
+	// Queue returns the ids of the spawned runs that could be claimed but for
+	// the limits, in the order in which they would be.
+	Queue(ctx context.Context) ([]string, error)
+
 	// Run finds a run by id, or by a prefix of at least four characters that
 	// no other run has.
 	Run(ctx context.Context, id string) (goclaw.Run, error)

@@ -62,7 +62,7 @@ func (d Deliverer) deliver(ctx context.Context, out goclaw.Outbound) error {
 	ch := d.Channels[out.Session.Channel]
 	if ch == nil {
 		d.Log.Warn("a reply is parked: its channel is not configured", "session", out.Session.String(), "run", out.Run)
-		return d.Outbox.MarkOutbox(ctx, out.ID, "parked", 0, "the channel "+out.Session.Channel+" is not configured")
+		return d.Outbox.MarkOutbox(ctx, out.ID, "parked", now(), "the channel "+out.Session.Channel+" is not configured")
 	}
 	if err := d.Outbox.MarkOutbox(ctx, out.ID, "sending", now().Add(deliverWait), ""); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (d Deliverer) deliver(ctx context.Context, out goclaw.Outbound) error {
 	}
 	if out.Attempts+1 >= parkAfter {
 		d.Log.Error("a reply is parked after too many failures", "session", out.Session.String(), "run", out.Run, "err", err)
-		return d.Outbox.MarkOutbox(ctx, out.ID, "parked", 0, err.Error())
+		return d.Outbox.MarkOutbox(ctx, out.ID, "parked", now(), err.Error())
 	}
 	wait := min(time.Second<<out.Attempts, 10*time.Minute)
 	return d.Outbox.MarkOutbox(ctx, out.ID, "pending", now().Add(wait), err.Error())

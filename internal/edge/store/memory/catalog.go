@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"goclaw"
+	"goclaw/internal/edge/store"
 )
 
 // minPrefix is the length from which the beginning of an id may name a run.
@@ -104,8 +105,21 @@ func (s *Store) History(ctx context.Context, key goclaw.SessionKey, before int64
 	return logs, err
 }
 
+// Queue returns the ids of the spawned runs that are queued and the oldest of
+// their sessions, in the order in which they would be claimed.
+func (s *Store) Queue(ctx context.Context) (ids []string, err error) {
+	err = s.do(ctx, "read queue", func() error {
+		_, workers := s.ready(func(r *record) bool { return r.State == goclaw.StateQueued })
+		for _, ordinal := range store.Pick(workers, s.running(), store.Bounds{}) {
+			ids = append(ids, s.runs[ordinal-1].ID)
+		}
+		return nil
+	})
+	return ids, err
+}
+
 // Counts returns how many runs are under way (claimed and not ended, also if
-// their owner let go) and how many are queued.
+// their owner let go or they wait) and how many are queued.
 func (s *Store) Counts(ctx context.Context) (active, queued int, err error) {
 	err = s.do(ctx, "count runs", func() error {
 		for _, r := range s.open {

@@ -11,7 +11,8 @@ import (
 
 // Accept stores a queued run, and its session if that is new. created is false
 // when the key was known or the acceptance coalesced. It checks, in this
-// order: the parent's fence, the key, coalescing, the limit of children.
+// order: the parent's fence, the waiting item, the key, coalescing, the limits
+// of children and of the tree.
 // A session that was archived or deleted is neither any more once it has a new
 // run.
 func (s *Store) Accept(ctx context.Context, a goclaw.Acceptance) (run goclaw.Run, created bool, err error) {
@@ -45,7 +46,7 @@ func (s *Store) admit(a goclaw.Acceptance) (*record, error) {
 		}
 	}
 	if a.Waiting != "" && !slices.ContainsFunc(s.inbox, func(it *goclaw.InboxItem) bool {
-		return it.ID == a.Waiting && it.ConsumedAt == 0
+		return it.ID == a.Waiting && pending(it)
 	}) {
 		return nil, fmt.Errorf("item %s: %w", a.Waiting, goclaw.ErrConsumed)
 	}
@@ -64,16 +65,24 @@ func (s *Store) admit(a goclaw.Acceptance) (*record, error) {
 	if a.MaxChildren > 0 && children >= a.MaxChildren {
 		return nil, fmt.Errorf("session %s has %d of at most %d: %w", a.Run.Requester, children, a.MaxChildren, goclaw.ErrTooManyChildren)
 	}
+	if a.MaxTreeRuns > 0 {
+		n := 0
+		for _, r := range s.runs {
+			if r.Root == a.Run.Root && r.Trigger == goclaw.TriggerSpawn {
+				n++
+			}
+		}
+		if n >= a.MaxTreeRuns {
+			return nil, fmt.Errorf("tree %s has had %d of at most %d: %w", a.Run.Root, n, a.MaxTreeRuns, goclaw.ErrTreeFull)
+		}
+	}
 	return nil, nil
 }
 
 func (s *Store) enqueue(a goclaw.Acceptance) *record {
-	given := record{Run: a.Run}
+	given := record{Run: store.Admitted(a)}
 	r := &record{Run: given.copied()}
 	r.Ordinal = int64(len(s.runs)) + 1
-	r.Result, r.Error, r.Usage = "", "", goclaw.Usage{}
-	r.StartedAt, r.FinishedAt, r.Epoch, r.Owner, r.Deadline, r.CancelAt, r.CancelWhy = 0, 0, 0, "", 0, 0, ""
-	r.Idempotent = a.Key
 	head := s.touch(r.Session, r.CreatedAt)
 	head.Turns++
 	head.ArchivedAt, head.DeletedAt = 0, 0

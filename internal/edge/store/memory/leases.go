@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"goclaw"
+	"goclaw/internal/edge/store"
 )
 
 // Claim takes runs for an owner, in the order that the engine's contract
@@ -16,15 +17,15 @@ func (s *Store) Claim(ctx context.Context, c goclaw.ClaimRequest) (claimed []goc
 		var withdrawn, abandoned []*record
 		for _, r := range s.open {
 			switch {
-			case r.State == goclaw.StateQueued && r.CancelAt != 0:
+			case (r.State == goclaw.StateQueued || r.State == goclaw.StateWaiting) && r.CancelAt != 0:
 				withdrawn = append(withdrawn, r)
 			case (r.CancelAt != 0 || !c.OnlyCancelled) && s.abandoned(r, c):
 				abandoned = append(abandoned, r)
 			}
 		}
-		for i, r := range append(withdrawn, abandoned...) {
+		for _, r := range append(withdrawn, abandoned...) {
 			if len(claimed) < c.Max {
-				claimed = append(claimed, r.claim(c, i >= len(withdrawn)))
+				claimed = append(claimed, s.claim(r, c))
 			}
 		}
 		if !c.OnlyCancelled {
@@ -44,47 +45,88 @@ func (s *Store) abandoned(r *record, c goclaw.ClaimRequest) bool {
 	case goclaw.StateInterrupted:
 		return true
 	case goclaw.StateRunning:
-		return s.leases[r.Owner] <= c.Now || c.DeadOwners && r.Owner != c.Owner
+		return r.Owner != c.Owner && (s.leases[r.Owner] <= c.Now || c.DeadOwners)
 	}
 	return false
 }
 
-// claimReady claims queued runs that are the oldest of their sessions.
+// claimReady claims runs of class 3: first turns, then workers.
 func (s *Store) claimReady(c goclaw.ClaimRequest, claimed []goclaw.Claimed) []goclaw.Claimed {
-	workers := 0
-	for _, r := range s.open {
-		if r.State == goclaw.StateRunning && r.Trigger == goclaw.TriggerSpawn {
-			workers++
+	turns, workers := s.ready(func(r *record) bool {
+		return r.State == goclaw.StateQueued || r.State == goclaw.StateWaiting && r.WakeAt != 0 && r.WakeAt <= c.Now
+	})
+	for _, r := range turns {
+		if len(claimed) < c.Max {
+			claimed = append(claimed, s.claim(r, c))
 		}
 	}
-	busy := map[goclaw.SessionKey]bool{}
-	for _, r := range s.open {
-		if len(claimed) >= c.Max {
-			break
-		}
-		worker := r.Trigger == goclaw.TriggerSpawn
-		if r.State == goclaw.StateQueued && !busy[r.Session] && !(worker && c.MaxWorkers > 0 && workers >= c.MaxWorkers) {
-			claimed = append(claimed, r.claim(c, false))
-			if worker {
-				workers++
-			}
-		}
-		busy[r.Session] = true
+	if len(claimed) >= c.Max {
+		return claimed
+	}
+	picked := store.Pick(workers, s.running(), store.Bounds{
+		Max: c.Max - len(claimed), Workers: c.MaxWorkers, PerLane: c.MaxPerLane, PerAgent: c.MaxPerAgent,
+	})
+	for _, ordinal := range picked {
+		claimed = append(claimed, s.claim(s.runs[ordinal-1], c))
 	}
 	return claimed
 }
 
-func (r *record) claim(c goclaw.ClaimRequest, takeOver bool) goclaw.Claimed {
+// ready returns the runs that are due, the oldest of their sessions and not to
+// be cancelled: those that are not spawned, oldest first, and the spawned ones.
+func (s *Store) ready(due func(*record) bool) (turns []*record, workers []store.Line) {
+	busy := map[goclaw.SessionKey]bool{}
+	at := map[[2]string]int{}
+	for _, r := range s.open {
+		first := !busy[r.Session]
+		busy[r.Session] = true
+		if !first || r.CancelAt != 0 || !due(r) {
+			continue
+		}
+		if r.Trigger != goclaw.TriggerSpawn {
+			turns = append(turns, r)
+			continue
+		}
+		line := [2]string{r.Lane.String(), r.Session.Agent}
+		i, known := at[line]
+		if !known {
+			i = len(workers)
+			at[line] = i
+			workers = append(workers, store.Line{Lane: line[0], Agent: line[1]})
+		}
+		workers[i].Ordinals = append(workers[i].Ordinals, r.Ordinal)
+	}
+	return turns, workers
+}
+
+// running counts the spawned runs that are running.
+func (s *Store) running() store.Running {
+	n := store.Running{Lane: map[string]int{}, Agent: map[string]int{}}
+	for _, r := range s.open {
+		if r.State == goclaw.StateRunning && r.Trigger == goclaw.TriggerSpawn {
+			n.Total++
+			n.Lane[r.Lane.String()]++
+			n.Agent[r.Session.Agent]++
+		}
+	}
+	return n
+}
+
+// claim makes the run the claimer's. What an earlier owner held of it counts
+// as spent from now on.
+func (s *Store) claim(r *record, c goclaw.ClaimRequest) goclaw.Claimed {
+	was := r.State
 	r.Epoch++
 	r.State = goclaw.StateRunning
 	r.Owner = c.Owner
+	r.WaitsFor, r.WakeAt = "", 0
 	if r.StartedAt == 0 {
 		r.StartedAt = c.Now
-		if r.Profile.TimeoutMs > 0 {
-			r.Deadline = c.Now + goclaw.Millis(r.Profile.TimeoutMs)
-		}
+		r.Deadline = store.Deadline(r.Profile, c.Now)
 	}
-	return goclaw.Claimed{Run: r.copied(), TakeOver: takeOver}
+	s.lose(r.ID)
+	released := was == goclaw.StateInterrupted
+	return goclaw.Claimed{Run: r.copied(), TakeOver: released || was == goclaw.StateRunning, Released: released}
 }
 
 // Heartbeat renews the owner's lease and tells what it still holds. A lease

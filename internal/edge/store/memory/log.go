@@ -78,7 +78,7 @@ func (s *Store) check(f goclaw.Fence, b goclaw.Batch) (*record, [][]byte, error)
 		if item == nil {
 			return nil, nil, fmt.Errorf("inbox item %s: %w", id, goclaw.ErrNotFound)
 		}
-		if item.ConsumedAt != 0 || slices.Contains(b.Consume[:i], id) {
+		if !pending(item) || slices.Contains(b.Consume[:i], id) {
 			return nil, nil, fmt.Errorf("item %s: %w", id, goclaw.ErrConsumed)
 		}
 	}
@@ -102,6 +102,16 @@ func (s *Store) append(r *record, b goclaw.Batch, events [][]byte) {
 	for _, id := range b.Consume {
 		item := s.item(id)
 		item.ConsumedBy, item.ConsumedAt = r.ID, b.Now
+	}
+	if store.Resumes(b) {
+		r.Recovery = store.Recovered(r.Recovery, b)
+	}
+	if store.Books(b) {
+		for _, call := range store.Calls(r.Run, b) {
+			call.Usage = copyUsage(call.Usage)
+			s.calls = append(s.calls, call)
+		}
+		s.giveBack(r.ID)
 	}
 	if b.Usage != nil {
 		r.Usage = copyUsage(*b.Usage)
@@ -130,26 +140,80 @@ func (s *Store) End(ctx context.Context, f goclaw.Fence, e goclaw.Ending) error 
 		if o := e.Outbox; o != nil && s.outbound(o.ID) != nil {
 			return fmt.Errorf("there is an outbound %s already", o.ID)
 		}
+		if e.IfQuiet && (s.pendingFor(r.Session, e.Consume) > 0 || s.hasWorkers(r.Session)) {
+			return fmt.Errorf("run %s: %w", r.ID, goclaw.ErrWoken)
+		}
 		s.append(r, e.Batch, events)
-		r.State, r.Result, r.Error, r.FinishedAt, r.Owner = e.State, e.Result, e.Error, e.Now, ""
-		s.open = slices.DeleteFunc(s.open, func(o *record) bool { return o == r })
-		s.touch(r.Session, e.Now)
-		if e.Announce != nil {
-			item := *e.Announce
-			item.GroupOpen, item.ConsumedBy, item.ConsumedAt = false, "", 0
-			if item.CreatedAt == 0 {
-				item.CreatedAt = e.Now
+		s.finish(r, e)
+		return nil
+	})
+}
+
+// finish does what an ending does besides its batch.
+func (s *Store) finish(r *record, e goclaw.Ending) {
+	r.State, r.Result, r.Error, r.FinishedAt, r.Owner = e.State, e.Result, e.Error, e.Now, ""
+	s.open = slices.DeleteFunc(s.open, func(o *record) bool { return o == r })
+	s.lose(r.ID)
+	s.touch(r.Session, e.Now)
+	for _, a := range e.Artifacts {
+		s.putArtifact(r, goclaw.Artifact{Name: a.Name, MediaType: a.MediaType}, a.Data, e.Now)
+	}
+	if e.Return != nil {
+		for _, i := range s.inbox {
+			if i.ConsumedBy == r.ID {
+				i.ConsumedBy, i.ConsumedAt = "", 0
+				postpone(i, *e.Return, e.Now)
 			}
-			s.inbox = append(s.inbox, &item)
 		}
-		if e.Outbox != nil {
-			out := *e.Outbox
-			out.State, out.Attempts, out.Error = "pending", 0, ""
-			if out.CreatedAt == 0 {
-				out.CreatedAt = e.Now
-			}
-			s.outbox = append(s.outbox, &out)
+	}
+	if e.Announce != nil {
+		item := store.Announced(e)
+		s.inbox = append(s.inbox, &item)
+	}
+	if e.Outbox != nil {
+		out := *e.Outbox
+		out.State, out.Attempts, out.Error = "pending", 0, ""
+		if out.CreatedAt == 0 {
+			out.CreatedAt = e.Now
 		}
+		s.outbox = append(s.outbox, &reply{Outbound: out})
+	}
+	if e.Wake == nil {
+		return
+	}
+	for _, waiting := range s.open {
+		if waiting.Session != r.Requester || waiting.State != goclaw.StateWaiting || waiting.WaitsFor != goclaw.WaitWorkers {
+			continue
+		}
+		at := e.Wake.Last
+		if s.hasWorkers(waiting.Session) {
+			at = e.Wake.Next
+		}
+		waiting.WakeAt = store.Sooner(waiting.WakeAt, at)
+	}
+}
+
+// hasWorkers reports whether a run that the session asked for has not ended.
+func (s *Store) hasWorkers(session goclaw.SessionKey) bool {
+	return slices.ContainsFunc(s.open, func(o *record) bool { return o.Requester == session && o.Trigger == goclaw.TriggerSpawn })
+}
+
+// Suspend appends, and gives the run's slot back.
+func (s *Store) Suspend(ctx context.Context, f goclaw.Fence, w goclaw.Suspension) error {
+	return s.do(ctx, "suspend run", func() error {
+		if err := store.CheckSuspension(w); err != nil {
+			return err
+		}
+		r, events, err := s.check(f, w.Batch)
+		if err != nil {
+			return err
+		}
+		left := w.For == goclaw.WaitWorkers && w.Until == 0 && !s.hasWorkers(r.Session)
+		if left || s.pendingFor(r.Session, w.Consume) != w.Seen {
+			return fmt.Errorf("run %s: %w", r.ID, goclaw.ErrWoken)
+		}
+		s.append(r, w.Batch, events)
+		r.State, r.Owner, r.WaitsFor, r.WakeAt = goclaw.StateWaiting, "", w.For, store.Sooner(w.Until, r.Deadline)
 		return nil
 	})
 }
@@ -170,14 +234,18 @@ func (s *Store) PutArtifact(ctx context.Context, f goclaw.Fence, a goclaw.Artifa
 		if err != nil {
 			return err
 		}
-		s.putBlob(sum, data)
-		if s.artifacts[r.ID] == nil {
-			s.artifacts[r.ID] = map[string]goclaw.Artifact{}
-		}
-		a.Run, a.SHA256, a.Size, a.CreatedAt = r.ID, sum, int64(len(data)), now
-		s.artifacts[r.ID][a.Name] = a
+		s.putArtifact(r, a, data, now)
 		return nil
 	})
+}
+
+func (s *Store) putArtifact(r *record, a goclaw.Artifact, data []byte, now goclaw.Millis) {
+	a.Run, a.SHA256, a.Size, a.CreatedAt = r.ID, store.ContentSHA(data), int64(len(data)), now
+	s.putBlob(a.SHA256, data)
+	if s.artifacts[r.ID] == nil {
+		s.artifacts[r.ID] = map[string]goclaw.Artifact{}
+	}
+	s.artifacts[r.ID][a.Name] = a
 }
 
 // Artifacts returns what the run left, by name.

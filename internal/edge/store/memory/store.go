@@ -27,9 +27,30 @@ type Store struct {
 	sessions  map[goclaw.SessionKey]*goclaw.Session
 	leases    map[string]goclaw.Millis
 	inbox     []*goclaw.InboxItem
-	outbox    []*goclaw.Outbound
+	outbox    []*reply
 	artifacts map[string]map[string]goclaw.Artifact
 	blobs     map[string][]byte
+	calls     []store.Call
+	holds     []*hold
+	buckets   map[string]store.Bucket
+	pause     goclaw.Pause
+}
+
+// reply is an outbound with what the gateway does not see of it.
+type reply struct {
+	goclaw.Outbound
+	parkedAt goclaw.Millis
+}
+
+// hold is what a run's model call may spend, or may have spent.
+type hold struct {
+	run    string
+	root   string
+	agent  string
+	day    string
+	tokens int64
+	usd    float64
+	spent  bool
 }
 
 // record is a run with its log. Events are kept encoded, so that neither side
@@ -49,6 +70,7 @@ func Open() *Store {
 		leases:    map[string]goclaw.Millis{},
 		artifacts: map[string]map[string]goclaw.Artifact{},
 		blobs:     map[string][]byte{},
+		buckets:   map[string]store.Bucket{},
 	}
 }
 
@@ -83,6 +105,11 @@ func (r *record) copied() goclaw.Run {
 	run.Profile.Tools = slices.Clone(run.Profile.Tools)
 	run.Profile.Inherit = slices.Clone(run.Profile.Inherit)
 	run.Usage = copyUsage(run.Usage)
+	if run.Recovery != nil {
+		last := *run.Recovery
+		last.Uncertain = slices.Clone(last.Uncertain)
+		run.Recovery = &last
+	}
 	return run
 }
 

@@ -123,8 +123,8 @@ func TestPlans(t *testing.T) {
 	}
 	// These partial indexes hold only what can be taken, is open or is to be
 	// tidied; the tables hold processes and materialised results.
-	fine := regexp.MustCompile(`USING (COVERING )?INDEX (runs_(released|withdrawn|ready_turns|ready_workers|running|untidied|open)|inbox_pending|outbox_open|sessions_stale)$|` +
-		`^SCAN (processes|tree|\(subquery-\d+\)|CONSTANT ROW|SUBQUERY \d+)$`)
+	fine := regexp.MustCompile(`USING (COVERING )?INDEX (runs_(released|withdrawn|waiting|ready_turns|ready_workers|running|busy|untidied|open)|inbox_(pending|parked)|outbox_(open|parked)|sessions_stale)$|` +
+		`^SCAN (processes|tree|head|\(subquery-\d+\)|CONSTANT ROW|SUBQUERY \d+)$`)
 	for _, q := range queries {
 		if !regexp.MustCompile(`^\s*(SELECT|UPDATE|INSERT|DELETE|WITH)`).MatchString(q) {
 			continue
@@ -176,8 +176,8 @@ func life(t *testing.T, s *Store) {
 	}
 	var fence goclaw.Fence
 	for _, id := range []string{"r1", "r2"} {
-		a := goclaw.Acceptance{Run: goclaw.Run{ID: id, Session: key, Requester: key, Trigger: goclaw.TriggerSpawn, State: goclaw.StateQueued},
-			Key: id, MaxChildren: 5, Coalesce: id == "r2"}
+		a := goclaw.Acceptance{Run: goclaw.Run{ID: id, Session: key, Requester: goclaw.MainKey("boss"), Trigger: goclaw.TriggerSpawn, State: goclaw.StateQueued},
+			Key: id, MaxChildren: 5, MaxTreeRuns: 5, Coalesce: id == "r2"}
 		_, _, err := s.Accept(ctx, a)
 		check(err)
 		if id == "r1" {
@@ -193,6 +193,8 @@ func life(t *testing.T, s *Store) {
 			Events: []goclaw.Event{{Seq: 1, Kind: goclaw.EventEnd}}},
 		Announce: &goclaw.InboxItem{ID: "i", Session: key, Source: "r1", Group: "r0"},
 		Outbox:   &goclaw.Outbound{ID: "o", Session: key, Run: "r1"},
+		IfQuiet:  true, Wake: &goclaw.Wake{Last: 1}, Return: &goclaw.Return{},
+		Artifacts: []goclaw.ArtifactData{{Name: "whole"}},
 	}))
 	claimed, err := s.Claim(ctx, goclaw.ClaimRequest{Owner: "o", Max: 9, Now: 1, Lease: 1e12})
 	check(err)
@@ -205,6 +207,32 @@ func life(t *testing.T, s *Store) {
 	check(err)
 	check(s.MarkOutbox(ctx, "o", "sent", 1, ""))
 	check(s.Append(ctx, fence, goclaw.Batch{Now: 1, Consume: []string{"i"}}))
+	check(s.Post(ctx, "r2", goclaw.InboxItem{ID: "p", CreatedAt: 1}))
+	check(s.Redirect(ctx, "p", key))
+	check(s.Postpone(ctx, []string{"p"}, goclaw.Return{Parked: true}, 1))
+	_, err = s.Parked(ctx)
+	check(err)
+	check(s.Unpark(ctx, "p", 1))
+	_, err = s.Queue(ctx)
+	check(err)
+	limits := goclaw.Limits{Tokens: 1e6}
+	_, err = s.Reserve(ctx, fence, goclaw.Reservation{Tokens: 1, Tree: limits, Day: limits, Date: "2026-01-01", Spent: true, Now: 1})
+	check(err)
+	reply := goclaw.Event{Kind: goclaw.EventModel, Model: &goclaw.ModelEvent{}}
+	takeover := goclaw.Event{Seq: 1, Kind: goclaw.EventResumed, Resumed: &goclaw.ResumedEvent{}}
+	check(s.Append(ctx, fence, goclaw.Batch{Now: 1, Events: []goclaw.Event{reply, takeover}}))
+	rate := goclaw.RateRequest{Name: "p", RequestsPerMinute: 9, TokensPerMinute: 9, Tokens: 1, Now: 1}
+	_, err = s.TakeRate(ctx, rate)
+	check(err)
+	check(s.GiveRate(ctx, rate))
+	_, err = s.Paused(ctx)
+	check(err)
+	check(s.Suspend(ctx, fence, goclaw.Suspension{For: goclaw.WaitPerson, Until: 9, Seen: 1}))
+	_, err = s.Resume(ctx, "r2", 1)
+	check(err)
+	claimed, err = s.Claim(ctx, goclaw.ClaimRequest{Owner: "o", Max: 9, Now: 1, Lease: 1e12})
+	check(err)
+	fence = claimed[0].Run.Fence()
 	check(s.PutArtifact(ctx, fence, goclaw.Artifact{Name: "n"}, nil, 1))
 	_, err = s.Heartbeat(ctx, goclaw.Heartbeat{Owner: "o", Now: 1, Lease: 1e12})
 	check(err)

@@ -3,29 +3,42 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"slices"
 
 	"goclaw"
+	"goclaw/internal/edge/store"
 )
 
-func (t *tx) announce(ctx context.Context, run string, i goclaw.InboxItem, now goclaw.Millis) error {
-	if i.CreatedAt == 0 {
-		i.CreatedAt = now
+// insertItem adds an item that nobody has tried to deliver yet.
+func (t *tx) insertItem(ctx context.Context, i goclaw.InboxItem) error {
+	known, err := t.hasItem(ctx, i.ID)
+	if err != nil {
+		return err
 	}
-	_, err := t.insert(ctx, `INSERT INTO inbox (id, session_key, source, group_run, mode, text, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		i.ID, i.Session.String(), run, i.Group, i.Mode, i.Text, i.CreatedAt)
+	if known {
+		return fmt.Errorf("there is an inbox item %s already", i.ID)
+	}
+	_, err = t.insert(ctx, `INSERT INTO inbox (id, kind, session_key, source, group_run, mode, text, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		i.ID, i.Kind, i.Session.String(), i.Source, i.Group, i.Mode, i.Text, i.CreatedAt)
 	return err
 }
 
-// Pending returns the unconsumed items of a session in order of creation; the
-// zero key means of all sessions.
+func (t *tx) hasItem(ctx context.Context, id string) (known bool, err error) {
+	err = t.row(ctx, `SELECT EXISTS (SELECT 1 FROM inbox WHERE id = ?)`, []any{id}, &known)
+	return known, err
+}
+
+// Pending returns the items of a session that are neither consumed nor parked,
+// in order of creation; the zero key means of all sessions.
 func (s *Store) Pending(ctx context.Context, session goclaw.SessionKey) ([]goclaw.InboxItem, error) {
-	query := `SELECT id, session_key, source, group_run, mode, text, created_at,
+	query := `SELECT id, kind, session_key, source, group_run, mode, text, created_at, attempts, next_at, error,
 			group_run <> '' AND (
-				EXISTS (SELECT 1 FROM runs WHERE id = group_run AND finished_at IS NULL)
-				OR EXISTS (SELECT 1 FROM runs WHERE parent = group_run AND parent <> ''
+				EXISTS (SELECT 1 FROM runs WHERE id = group_run AND finished_at IS NULL AND trigger <> 'spawn')
+				OR EXISTS (SELECT 1 FROM runs INDEXED BY runs_workers WHERE parent = group_run
 					AND trigger = 'spawn' AND announce = 'together' AND finished_at IS NULL))
-		FROM inbox INDEXED BY inbox_pending WHERE consumed_at IS NULL`
+		FROM inbox INDEXED BY inbox_pending WHERE consumed_at IS NULL AND parked_at IS NULL`
 	var args []any
 	if !session.IsZero() {
 		query += ` AND session_key = ?`
@@ -35,7 +48,9 @@ func (s *Store) Pending(ctx context.Context, session goclaw.SessionKey) ([]gocla
 	err := s.read(ctx, "read inbox", func(rows *sql.Rows) error {
 		var i goclaw.InboxItem
 		var key string
-		if err := rows.Scan(&i.ID, &key, &i.Source, &i.Group, &i.Mode, &i.Text, &i.CreatedAt, &i.GroupOpen); err != nil {
+		err := rows.Scan(&i.ID, &i.Kind, &key, &i.Source, &i.Group, &i.Mode, &i.Text, &i.CreatedAt,
+			&i.Attempts, &i.NextAt, &i.Error, &i.GroupOpen)
+		if err != nil {
 			return err
 		}
 		if err := i.Session.UnmarshalText([]byte(key)); err != nil {
@@ -47,120 +62,141 @@ func (s *Store) Pending(ctx context.Context, session goclaw.SessionKey) ([]gocla
 	return items, err
 }
 
-// Tidy applies the cleanup policies and returns how many sessions it changed.
-// A session counts as deleted once its transcript was removed while none of
-// its runs was unended; one that waits for its deletion is not archived. It
-// also forgets processes whose lease is over and that hold nothing.
-func (s *Store) Tidy(ctx context.Context, now, archiveBefore goclaw.Millis) (int, error) {
-	var changed int64
-	err := s.write(ctx, "tidy", func(ctx context.Context, t *tx) error {
-		deleted, err := t.deleteTranscripts(ctx, now)
+// Post adds an item for the run, which it wakes if that waits for its workers.
+// An item without a session or kind gets the run's, and is a message to it.
+func (s *Store) Post(ctx context.Context, run string, item goclaw.InboxItem) error {
+	return s.write(ctx, "post to run", func(ctx context.Context, t *tx) error {
+		var ordinal int64
+		var session string
+		var over, waits bool
+		err := t.row(ctx, `SELECT ordinal, session_key, finished_at IS NOT NULL OR cancel_at IS NOT NULL,
+				state = 'waiting' AND waits_for = 'workers' FROM runs WHERE id = ?`, []any{run}, &ordinal, &session, &over, &waits)
+		if errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("run %s: %w", run, goclaw.ErrNotFound)
+		}
 		if err != nil {
 			return err
 		}
-		archived, err := t.exec(ctx, `UPDATE sessions SET archived_at = ?
-			WHERE worker = 1 AND archived_at IS NULL AND deleted_at IS NULL AND updated_at < ? AND turns > 0
-				AND NOT EXISTS (SELECT 1 FROM runs WHERE session_key = sessions.key AND finished_at IS NULL)
-				AND NOT EXISTS (SELECT 1 FROM runs WHERE session_key = sessions.key AND cleanup = 'delete' AND tidied = 0)`,
-			now, archiveBefore)
+		var key goclaw.SessionKey
+		if err := key.UnmarshalText([]byte(session)); err != nil {
+			return err
+		}
+		posted, err := store.Posted(item, key)
 		if err != nil {
 			return err
 		}
-		changed = deleted + archived
-		_, err = t.exec(ctx, `DELETE FROM processes WHERE lease_until <= ?
-			AND NOT EXISTS (SELECT 1 FROM runs WHERE owner = processes.id AND state = 'running')`, now)
-		return err
+		known, err := t.hasItem(ctx, posted.ID)
+		switch {
+		case err != nil || known:
+			return err
+		case over:
+			return fmt.Errorf("run %s: %w", run, goclaw.ErrEnded)
+		}
+		if err := t.insertItem(ctx, posted); err != nil || !waits {
+			return err
+		}
+		return t.wakeAt(ctx, ordinal, posted.CreatedAt)
+	})
+}
+
+// Resume wakes a run that waits for a person.
+func (s *Store) Resume(ctx context.Context, run string, now goclaw.Millis) (goclaw.Run, error) {
+	var resumed []goclaw.Run
+	err := s.write(ctx, "resume run", func(ctx context.Context, t *tx) error {
+		var ordinal int64
+		err := t.row(ctx, `SELECT ordinal FROM runs WHERE id = ? AND state = 'waiting' AND waits_for = 'person'`, []any{run}, &ordinal)
+		if errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("no run %s waits for a person: %w", run, goclaw.ErrNotFound)
+		}
+		if err != nil {
+			return err
+		}
+		if err := t.wakeAt(ctx, ordinal, now); err != nil {
+			return err
+		}
+		return t.query(ctx, collectRuns(&resumed), `SELECT `+runColumns+` FROM runs WHERE ordinal = ?`, ordinal)
 	})
 	if err != nil {
-		return 0, err
+		return goclaw.Run{}, err
 	}
-	return int(changed), nil
+	return resumed[0], nil
 }
 
-func (t *tx) deleteTranscripts(ctx context.Context, now goclaw.Millis) (int64, error) {
-	type ended struct {
-		ordinal     int64
-		id, session string
-	}
-	var found []ended
-	err := t.query(ctx, func(rows *sql.Rows) error {
-		var e ended
-		err := rows.Scan(&e.ordinal, &e.id, &e.session)
-		found = append(found, e)
-		return err
-	}, `SELECT ordinal, id, session_key FROM runs WHERE cleanup = 'delete' AND tidied = 0 AND finished_at IS NOT NULL
-		AND NOT EXISTS (SELECT 1 FROM inbox WHERE source = runs.id AND consumed_at IS NULL) ORDER BY ordinal`)
-	if err != nil {
-		return 0, err
-	}
-	var sessions int64
-	for _, e := range found {
-		if _, err := t.exec(ctx, `DELETE FROM events WHERE run_id = ?`, e.id); err != nil {
-			return 0, err
-		}
-		if _, err := t.exec(ctx, `UPDATE runs SET tidied = 1 WHERE ordinal = ?`, e.ordinal); err != nil {
-			return 0, err
-		}
-		n, err := t.exec(ctx, `UPDATE sessions SET deleted_at = ?1 WHERE key = ?2 AND deleted_at IS NULL
-			AND NOT EXISTS (SELECT 1 FROM runs WHERE session_key = ?2 AND finished_at IS NULL)`, now, e.session)
-		if err != nil {
-			return 0, err
-		}
-		sessions += n
-	}
-	return sessions, nil
-}
-
-// post puts a reply into the outbox, to be sent from its NextAt on.
-func (t *tx) post(ctx context.Context, run string, o goclaw.Outbound, now goclaw.Millis) error {
-	if o.CreatedAt == 0 {
-		o.CreatedAt = now
-	}
-	_, err := t.insert(ctx, `INSERT INTO outbox (id, session_key, run_id, text, state, next_at, created_at)
-		VALUES (?, ?, ?, ?, 'pending', ?, ?)`, o.ID, o.Session.String(), run, o.Text, o.NextAt, o.CreatedAt)
-	return err
-}
-
-// Outbox returns the replies that are due at now, in order: of each session
-// only the oldest that is neither sent nor parked, so that a reply never
-// overtakes another. limit 0 means all.
-func (s *Store) Outbox(ctx context.Context, now goclaw.Millis, limit int) ([]goclaw.Outbound, error) {
-	if limit <= 0 {
-		limit = -1
-	}
-	var due []goclaw.Outbound
-	err := s.read(ctx, "read outbox", func(rows *sql.Rows) error {
-		var o goclaw.Outbound
-		var key string
-		if err := rows.Scan(&o.ID, &key, &o.Run, &o.Text, &o.State, &o.Attempts, &o.NextAt, &o.Error, &o.CreatedAt); err != nil {
-			return err
-		}
-		if err := o.Session.UnmarshalText([]byte(key)); err != nil {
-			return err
-		}
-		due = append(due, o)
-		return nil
-	}, `SELECT id, session_key, run_id, text, state, attempts, next_at, error, created_at FROM outbox
-		WHERE n IN (SELECT min(n) FROM outbox WHERE state IN ('pending', 'sending') GROUP BY session_key) AND next_at <= ?
-		ORDER BY n LIMIT ? + 0`, now, limit)
-	return due, err
-}
-
-// MarkOutbox records what became of a reply: pending and sending ones are due
-// again at nextAt; sending counts as an attempt.
-func (s *Store) MarkOutbox(ctx context.Context, id, state string, nextAt goclaw.Millis, errText string) error {
-	const op = "mark outbox"
-	switch state {
-	case "pending", "sending", "sent", "parked":
-	default:
-		return fmt.Errorf("%s: state %q: want pending, sending, sent or parked", op, state)
+// Redirect gives a pending item to another session.
+func (s *Store) Redirect(ctx context.Context, item string, to goclaw.SessionKey) error {
+	const op = "redirect item"
+	if err := store.CheckKey(to); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
 	}
 	return s.write(ctx, op, func(ctx context.Context, t *tx) error {
-		n, err := t.exec(ctx, `UPDATE outbox SET state = ?1, next_at = ?2, error = ?3, attempts = attempts + (?1 = 'sending') WHERE id = ?4`,
-			state, nextAt, errText, id)
-		if err == nil && n == 0 {
-			err = fmt.Errorf("outbound %s: %w", id, goclaw.ErrNotFound)
-		}
+		_, err := t.exec(ctx, `UPDATE inbox SET session_key = ? WHERE id = ? AND consumed_at IS NULL AND parked_at IS NULL`, to.String(), item)
 		return err
+	})
+}
+
+// Postpone counts a failed delivery of those of the items that are pending.
+func (s *Store) Postpone(ctx context.Context, items []string, r goclaw.Return, now goclaw.Millis) error {
+	return s.write(ctx, "postpone items", func(ctx context.Context, t *tx) error {
+		for i, id := range items {
+			if slices.Contains(items[:i], id) {
+				continue
+			}
+			_, err := t.exec(ctx, `UPDATE inbox SET attempts = attempts + 1, next_at = ?, error = ?, parked_at = CASE WHEN ? THEN ? END
+				WHERE id = ? AND consumed_at IS NULL AND parked_at IS NULL`, r.NextAt, r.Why, flag(r.Parked), now, id)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Parked lists the parked items and outbound replies, oldest first.
+func (s *Store) Parked(ctx context.Context) ([]goclaw.Parked, error) {
+	var parked []goclaw.Parked
+	err := s.read(ctx, "list parked deliveries", func(rows *sql.Rows) error {
+		var p goclaw.Parked
+		var key string
+		if err := rows.Scan(&p.Kind, &p.ID, &key, &p.Run, &p.Text, &p.Attempts, &p.Error, &p.ParkedAt); err != nil {
+			return err
+		}
+		if err := p.Session.UnmarshalText([]byte(key)); err != nil {
+			return err
+		}
+		parked = append(parked, p)
+		return nil
+	}, `SELECT 'announcement', id, session_key, source, text, attempts, error, parked_at FROM inbox
+			WHERE consumed_at IS NULL AND parked_at IS NOT NULL
+		UNION ALL
+		SELECT 'reply', id, session_key, run_id, text, attempts, error, coalesce(parked_at, 0) FROM outbox WHERE state = 'parked'`)
+	slices.SortFunc(parked, store.ByParking)
+	return parked, err
+}
+
+// Unpark makes a parked delivery pending again, with no attempt counted.
+func (s *Store) Unpark(ctx context.Context, id string, now goclaw.Millis) error {
+	return s.decide(ctx, "unpark", id, now,
+		`UPDATE inbox SET attempts = 0, next_at = ?2, parked_at = NULL, error = ''
+			WHERE id = ?1 AND consumed_at IS NULL AND parked_at IS NOT NULL`,
+		`UPDATE outbox SET state = 'pending', attempts = 0, next_at = ?2, error = '', parked_at = NULL WHERE id = ?1 AND state = 'parked'`)
+}
+
+// Dismiss gives a parked delivery up for good.
+func (s *Store) Dismiss(ctx context.Context, id string, now goclaw.Millis) error {
+	return s.decide(ctx, "dismiss", id, now,
+		`UPDATE inbox SET consumed_by = '`+store.Dismissed+`', consumed_at = ?2
+			WHERE id = ?1 AND consumed_at IS NULL AND parked_at IS NOT NULL`,
+		`UPDATE outbox SET state = '`+store.Dismissed+`', parked_at = ?2 WHERE id = ?1 AND state = 'parked'`)
+}
+
+// decide changes the parked delivery with that id: an item, else a reply.
+func (s *Store) decide(ctx context.Context, op, id string, now goclaw.Millis, item, reply string) error {
+	return s.write(ctx, op, func(ctx context.Context, t *tx) error {
+		for _, query := range []string{item, reply} {
+			if n, err := t.exec(ctx, query, id, now); err != nil || n > 0 {
+				return err
+			}
+		}
+		return fmt.Errorf("nothing parked is named %s: %w", id, goclaw.ErrNotFound)
 	})
 }

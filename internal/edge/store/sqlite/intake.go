@@ -14,7 +14,8 @@ import (
 
 // Accept stores a queued run, and its session if that is new. created is false
 // when the key was known or the acceptance coalesced. It checks, in this
-// order: the parent's fence, the key, coalescing, the limit of children.
+// order: the parent's fence, the waiting item, the key, coalescing, the limits
+// of children and of the tree.
 // A session that was archived or deleted is neither any more once it has a new
 // run.
 func (s *Store) Accept(ctx context.Context, a goclaw.Acceptance) (run goclaw.Run, created bool, err error) {
@@ -54,7 +55,7 @@ func (t *tx) admit(ctx context.Context, a goclaw.Acceptance) (*goclaw.Run, error
 	}
 	if a.Waiting != "" {
 		var waiting int
-		err := t.row(ctx, `SELECT count(*) FROM inbox WHERE id = ? AND consumed_at IS NULL`, []any{a.Waiting}, &waiting)
+		err := t.row(ctx, `SELECT count(*) FROM inbox WHERE id = ? AND consumed_at IS NULL AND parked_at IS NULL`, []any{a.Waiting}, &waiting)
 		if err != nil {
 			return nil, err
 		}
@@ -94,18 +95,22 @@ func (t *tx) admit(ctx context.Context, a goclaw.Acceptance) (*goclaw.Run, error
 			return nil, fmt.Errorf("session %s has %d of at most %d: %w", a.Run.Requester, n, a.MaxChildren, goclaw.ErrTooManyChildren)
 		}
 	}
+	if a.MaxTreeRuns > 0 {
+		var n int
+		err := t.row(ctx, `SELECT count(*) FROM runs WHERE root = ? AND trigger = 'spawn'`, []any{a.Run.Root}, &n)
+		if err != nil {
+			return nil, err
+		}
+		if n >= a.MaxTreeRuns {
+			return nil, fmt.Errorf("tree %s has had %d of at most %d: %w", a.Run.Root, n, a.MaxTreeRuns, goclaw.ErrTreeFull)
+		}
+	}
 	return nil, nil
 }
 
 // enqueue inserts the run and its session.
 func (t *tx) enqueue(ctx context.Context, a goclaw.Acceptance, profile string) (goclaw.Run, error) {
-	r := goclaw.Run{
-		ID: a.Run.ID, Session: a.Run.Session, Trigger: a.Run.Trigger,
-		Requester: a.Run.Requester, Parent: a.Run.Parent, Depth: a.Run.Depth,
-		Label: a.Run.Label, Task: a.Run.Task, Context: a.Run.Context, Profile: a.Run.Profile,
-		Cleanup: a.Run.Cleanup, Announce: a.Run.Announce,
-		State: goclaw.StateQueued, CreatedAt: a.Run.CreatedAt, Idempotent: a.Key,
-	}
+	r := store.Admitted(a)
 	key := r.Session.String()
 	_, err := t.exec(ctx, `INSERT INTO sessions (key, agent, worker, created_at, updated_at, turns) VALUES (?1, ?2, ?3, ?4, ?4, 1)
 		ON CONFLICT (key) DO UPDATE SET turns = turns + 1, updated_at = max(updated_at, ?4), archived_at = NULL, deleted_at = NULL`,
@@ -121,11 +126,11 @@ func (t *tx) enqueue(ctx context.Context, a goclaw.Acceptance, profile string) (
 		return goclaw.Run{}, fmt.Errorf("there is a run %s already", r.ID)
 	}
 	r.Ordinal, err = t.insert(ctx, `INSERT INTO runs (id, session_key, trigger, requester_key, parent, depth, label, task, context,
-			profile, cleanup, announce, created_at, idempotent, head)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,
+			profile, cleanup, announce, created_at, idempotent, root, lane, agent, head)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
 			NOT EXISTS (SELECT 1 FROM runs WHERE session_key = ?2 AND finished_at IS NULL))`,
 		r.ID, key, r.Trigger, r.Requester.String(), r.Parent, r.Depth, r.Label, r.Task, r.Context,
-		profile, r.Cleanup, r.Announce, r.CreatedAt, r.Idempotent)
+		profile, r.Cleanup, r.Announce, r.CreatedAt, r.Idempotent, r.Root, r.Lane.String(), r.Session.Agent)
 	return r, err
 }
 

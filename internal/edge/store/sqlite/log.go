@@ -113,6 +113,16 @@ func (t *tx) append(ctx context.Context, run string, r record, b goclaw.Batch, r
 			return err
 		}
 	}
+	if store.Resumes(b) {
+		if err := t.recover(ctx, r, b); err != nil {
+			return err
+		}
+	}
+	if store.Books(b) {
+		if err := t.book(ctx, run, r, b); err != nil {
+			return err
+		}
+	}
 	if u := b.Usage; u != nil {
 		_, err := t.exec(ctx, `UPDATE runs SET input_tokens = ?, output_tokens = ?, cache_read_tokens = ?, cache_write_tokens = ?,
 			cost_usd = ? WHERE ordinal = ?`, u.Input, u.Output, u.CacheRead, u.CacheWrite, u.CostUSD, r.ordinal)
@@ -121,6 +131,23 @@ func (t *tx) append(ctx context.Context, run string, r record, b goclaw.Batch, r
 		}
 	}
 	return nil
+}
+
+// recover notes that the run was taken over.
+func (t *tx) recover(ctx context.Context, r record, b goclaw.Batch) error {
+	var text []byte
+	if err := t.row(ctx, `SELECT recovery FROM runs WHERE ordinal = ?`, []any{r.ordinal}, &text); err != nil {
+		return err
+	}
+	last, err := recovery(text)
+	if err != nil {
+		return err
+	}
+	if text, err = json.Marshal(store.Recovered(last, b)); err != nil {
+		return err
+	}
+	_, err = t.exec(ctx, `UPDATE runs SET recovery = ? WHERE ordinal = ?`, string(text), r.ordinal)
+	return err
 }
 
 func (t *tx) putBlob(ctx context.Context, sha string, data []byte) error {
@@ -132,7 +159,7 @@ func (t *tx) putBlob(ctx context.Context, sha string, data []byte) error {
 }
 
 func (t *tx) consume(ctx context.Context, run, id string, now goclaw.Millis) error {
-	n, err := t.exec(ctx, `UPDATE inbox SET consumed_by = ?, consumed_at = ? WHERE id = ? AND consumed_at IS NULL`, run, now, id)
+	n, err := t.exec(ctx, `UPDATE inbox SET consumed_by = ?, consumed_at = ? WHERE id = ? AND consumed_at IS NULL AND parked_at IS NULL`, run, now, id)
 	if err != nil || n > 0 {
 		return err
 	}
@@ -144,55 +171,6 @@ func (t *tx) consume(ctx context.Context, run, id string, now goclaw.Millis) err
 		return fmt.Errorf("item %s: %w", id, goclaw.ErrConsumed)
 	}
 	return fmt.Errorf("inbox item %s: %w", id, goclaw.ErrNotFound)
-}
-
-// End closes the run; the next run of its session becomes ready with it.
-func (s *Store) End(ctx context.Context, f goclaw.Fence, e goclaw.Ending) error {
-	const op = "end run"
-	rows, err := encodeBatch(e.Batch)
-	if err == nil {
-		err = store.CheckEnding(f, e)
-	}
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", op, f.Run, err)
-	}
-	return s.write(ctx, op, func(ctx context.Context, t *tx) error {
-		r, err := t.fence(ctx, f)
-		if err != nil {
-			return err
-		}
-		if err := t.append(ctx, f.Run, r, e.Batch, rows); err != nil {
-			return err
-		}
-		if err := t.finish(ctx, r, e); err != nil {
-			return err
-		}
-		if e.Announce != nil {
-			if err := t.announce(ctx, f.Run, *e.Announce, e.Now); err != nil {
-				return err
-			}
-		}
-		if e.Outbox != nil {
-			return t.post(ctx, f.Run, *e.Outbox, e.Now)
-		}
-		return nil
-	})
-}
-
-// finish sets the run's end and passes its place at the session's head on.
-func (t *tx) finish(ctx context.Context, r record, e goclaw.Ending) error {
-	_, err := t.exec(ctx, `UPDATE runs SET state = ?, result = ?, error = ?, finished_at = ?, owner = '', head = 0 WHERE ordinal = ?`,
-		e.State, e.Result, e.Error, e.Now, r.ordinal)
-	if err != nil {
-		return err
-	}
-	_, err = t.exec(ctx, `UPDATE runs SET head = 1 WHERE head = 0 AND ordinal =
-		(SELECT ordinal FROM runs WHERE session_key = ? AND finished_at IS NULL ORDER BY ordinal LIMIT 1)`, r.session)
-	if err != nil {
-		return err
-	}
-	_, err = t.exec(ctx, `UPDATE sessions SET updated_at = max(updated_at, ?) WHERE key = ?`, e.Now, r.session)
-	return err
 }
 
 // PutArtifact stores data as the artifact a of the run that f claims, in place
@@ -211,15 +189,20 @@ func (s *Store) PutArtifact(ctx context.Context, f goclaw.Fence, a goclaw.Artifa
 		if _, err := t.fence(ctx, f); err != nil {
 			return err
 		}
-		if err := t.putBlob(ctx, sum, data); err != nil {
-			return err
-		}
-		_, err := t.exec(ctx, `INSERT INTO artifacts (run_id, name, sha256, size, media_type, created_at) VALUES (?, ?, ?, ?, ?, ?)
-			ON CONFLICT (run_id, name) DO UPDATE SET sha256 = excluded.sha256, size = excluded.size,
-				media_type = excluded.media_type, created_at = excluded.created_at`,
-			f.Run, a.Name, sum, len(data), a.MediaType, now)
-		return err
+		return t.putArtifact(ctx, f.Run, goclaw.ArtifactData{Name: a.Name, MediaType: a.MediaType, Data: data}, now)
 	})
+}
+
+func (t *tx) putArtifact(ctx context.Context, run string, a goclaw.ArtifactData, now goclaw.Millis) error {
+	sum := store.ContentSHA(a.Data)
+	if err := t.putBlob(ctx, sum, a.Data); err != nil {
+		return err
+	}
+	_, err := t.exec(ctx, `INSERT INTO artifacts (run_id, name, sha256, size, media_type, created_at) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (run_id, name) DO UPDATE SET sha256 = excluded.sha256, size = excluded.size,
+			media_type = excluded.media_type, created_at = excluded.created_at`,
+		run, a.Name, sum, len(a.Data), a.MediaType, now)
+	return err
 }
 
 // Artifacts returns what the run left, by name.

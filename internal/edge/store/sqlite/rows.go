@@ -11,10 +11,12 @@ import (
 
 // runColumns are the columns that runRow reads, in its order.
 const runColumns = `runs.ordinal, runs.id, runs.session_key, runs.trigger, runs.requester_key, runs.parent, runs.depth,
+	runs.root, runs.lane,
 	runs.label, runs.task, runs.context, runs.profile, runs.cleanup, runs.announce, runs.state, runs.result, runs.error,
 	runs.input_tokens, runs.output_tokens, runs.cache_read_tokens, runs.cache_write_tokens, runs.cost_usd,
 	runs.created_at, coalesce(runs.started_at, 0), coalesce(runs.finished_at, 0), runs.epoch, runs.owner,
-	coalesce(runs.deadline, 0), coalesce(runs.cancel_at, 0), runs.cancel_why, runs.idempotent`
+	coalesce(runs.deadline, 0), coalesce(runs.cancel_at, 0), runs.cancel_why, runs.idempotent,
+	runs.waits_for, coalesce(runs.wake_at, 0), runs.recovery`
 
 // returnedRunColumns are runColumns for a RETURNING clause, which names no
 // table.
@@ -26,7 +28,8 @@ func returnedRunColumns() string { return strings.ReplaceAll(runColumns, "runs."
 type runRow struct {
 	run                goclaw.Run
 	session, requester string
-	profile            sql.RawBytes
+	lane               string
+	profile, recovery  sql.RawBytes
 
 	parsed   string // the profile that is in run
 	sessions map[string]goclaw.SessionKey
@@ -36,10 +39,12 @@ func (r *runRow) dest() []any {
 	u := &r.run.Usage
 	return []any{
 		&r.run.Ordinal, &r.run.ID, &r.session, &r.run.Trigger, &r.requester, &r.run.Parent, &r.run.Depth,
+		&r.run.Root, &r.lane,
 		&r.run.Label, &r.run.Task, &r.run.Context, &r.profile, &r.run.Cleanup, &r.run.Announce, &r.run.State, &r.run.Result, &r.run.Error,
 		&u.Input, &u.Output, &u.CacheRead, &u.CacheWrite, &u.CostUSD,
 		&r.run.CreatedAt, &r.run.StartedAt, &r.run.FinishedAt, &r.run.Epoch, &r.run.Owner,
 		&r.run.Deadline, &r.run.CancelAt, &r.run.CancelWhy, &r.run.Idempotent,
+		&r.run.WaitsFor, &r.run.WakeAt, &r.recovery,
 	}
 }
 
@@ -52,13 +57,29 @@ func (r *runRow) value() (_ goclaw.Run, err error) {
 		}
 		r.parsed = string(r.profile)
 	}
+	if r.run.Recovery, err = recovery(r.recovery); err != nil {
+		return goclaw.Run{}, fmt.Errorf("recovery of run %s: %w", r.run.ID, err)
+	}
 	if r.run.Session, err = r.key(r.session); err == nil {
 		r.run.Requester, err = r.key(r.requester)
+	}
+	if err == nil {
+		r.run.Lane, err = r.key(r.lane)
 	}
 	if err != nil {
 		return goclaw.Run{}, fmt.Errorf("run %s: %w", r.run.ID, err)
 	}
 	return r.run, nil
+}
+
+// recovery reads the column of that name.
+func recovery(text []byte) (*goclaw.Recovery, error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	var last goclaw.Recovery
+	err := json.Unmarshal(text, &last)
+	return &last, err
 }
 
 func (r *runRow) key(text string) (goclaw.SessionKey, error) {

@@ -124,12 +124,13 @@ func (s *Store) ChangeSession(ctx context.Context, key goclaw.SessionKey, c gocl
 }
 
 // Counts returns how many runs are under way (claimed and not ended, also if
-// their owner let go) and how many are queued.
+// their owner let go or they wait) and how many are queued.
 func (s *Store) Counts(ctx context.Context) (active, queued int, err error) {
 	err = s.read(ctx, "count runs", func(rows *sql.Rows) error {
 		return rows.Scan(&active, &queued)
 	}, `SELECT active, unended - active FROM (SELECT
-		(SELECT count(*) FROM runs WHERE state = 'running') + (SELECT count(*) FROM runs WHERE state = 'interrupted') AS active,
+		(SELECT count(*) FROM runs WHERE state = 'running') + (SELECT count(*) FROM runs WHERE state = 'interrupted')
+			+ (SELECT count(*) FROM runs WHERE state = 'waiting') AS active,
 		(SELECT count(*) FROM runs WHERE finished_at IS NULL) AS unended)`)
 	return active, queued, err
 }

@@ -12,8 +12,9 @@ const transcriptBytes = 2 << 20
 
 // transcripts keeps what was read last of conversations: every turn reads its
 // whole session, and all but the newest run is as it was at the turn before.
-// Only ended runs are kept, which nothing changes any more, and none of
-// workers' sessions, whose records may be removed. It is safe for concurrent
+// Only ended runs are kept, which nothing changes any more but a cleanup that
+// removes their records: nothing from the first such run on is kept, and no
+// worker's session, which nobody reads again. It is safe for concurrent
 // use; what it returns is shared and must not be changed.
 type transcripts struct {
 	mu     sync.Mutex
@@ -45,10 +46,13 @@ func (t *transcripts) get(key goclaw.SessionKey, reset int64) ([]goclaw.RunLog, 
 	return k.logs[:n:n], k.logs[n-1].Run.Ordinal
 }
 
-// add keeps the ended runs at the beginning of logs, which follow directly on
-// the run with ordinal after. sizes are those of their events.
+// add keeps the ended runs at the beginning of logs, up to the first whose
+// record may be removed. logs follow directly on the run with ordinal after;
+// sizes are those of their events.
 func (t *transcripts) add(key goclaw.SessionKey, reset, after int64, logs []goclaw.RunLog, sizes []int) {
-	n := slices.IndexFunc(logs, func(l goclaw.RunLog) bool { return !l.Run.State.Ended() })
+	n := slices.IndexFunc(logs, func(l goclaw.RunLog) bool {
+		return !l.Run.State.Ended() || l.Run.Cleanup == goclaw.CleanupDelete
+	})
 	if n < 0 {
 		n = len(logs)
 	}

@@ -60,12 +60,12 @@ func live(b *testing.B, s Store, n int64, owner string) error {
 	}
 	run := claimed[0].Run
 	usage := goclaw.Usage{Input: 1000, Output: 10}
-	err = s.Append(ctx, run.Fence(), goclaw.Batch{Now: now, Usage: &usage, Events: []goclaw.Event{resumed(0, now), resumed(1, now)}})
+	err = s.Append(ctx, run.Fence(), goclaw.Batch{Now: now, Usage: &usage, Events: []goclaw.Event{result(0, now), result(1, now)}})
 	if err != nil {
 		return err
 	}
 	return s.End(ctx, run.Fence(), goclaw.Ending{
-		State: goclaw.StateCompleted, Result: "done", Batch: goclaw.Batch{Now: now, Events: []goclaw.Event{resumed(2, now)}},
+		State: goclaw.StateCompleted, Result: "done", Batch: goclaw.Batch{Now: now, Events: []goclaw.Event{result(2, now)}},
 		Announce: &goclaw.InboxItem{ID: run.ID, Session: run.Requester, Source: run.ID, Text: "Complete."},
 	})
 }

@@ -8,6 +8,7 @@ func testAcceptFields(w *world) {
 	key := goclaw.SessionKey{Agent: "a1", Kind: goclaw.KindChannel, Channel: "telegram", PeerKind: "direct", Peer: "x:y z%", Thread: "7"}
 	want := goclaw.Run{
 		ID: "0198-full", Session: key, Trigger: goclaw.TriggerSpawn, Requester: goclaw.MainKey("a1"), Parent: "p", Depth: 2,
+		Root: "top", Lane: goclaw.APIKey("a1", "me"),
 		Label: "né\x00w", Task: "line\nline 'quoted' \"too\" 😀", Context: "\xff is no UTF-8",
 		Profile: goclaw.Profile{
 			Agent: "a1", Workspace: "/w", Model: "p/m", Thinking: "low", Tools: []string{"exec", "read"}, PromptMode: goclaw.PromptMinimal,
@@ -19,6 +20,7 @@ func testAcceptFields(w *world) {
 	given := want
 	given.Idempotent = ""
 	given.Ordinal, given.Epoch, given.Owner, given.StartedAt, given.CancelAt, given.Result = 99, 3, "nobody", 5, 6, "none yet"
+	given.Recovery, given.WaitsFor, given.WakeAt = &goclaw.Recovery{Times: 1}, goclaw.WaitPerson, 7
 	got := w.accept(goclaw.Acceptance{Run: given, Key: "k1"})
 	want.Ordinal = 1
 	w.same("accepted", got, want)
@@ -49,6 +51,7 @@ func testAcceptRefuses(w *world) {
 		"no session":            func(r *goclaw.Run) { r.Session = goclaw.SessionKey{} },
 		"a session in disguise": func(r *goclaw.Run) { r.Session = goclaw.SessionKey{Agent: "a", Kind: goclaw.KindMain, Peer: "p"} },
 		"a bad requester":       func(r *goclaw.Run) { r.Requester = goclaw.MainKey("Not An Id") },
+		"a bad lane":            func(r *goclaw.Run) { r.Lane = goclaw.MainKey("Not An Id") },
 	}
 	for what, change := range tests {
 		a := w.turn("r2", "b")

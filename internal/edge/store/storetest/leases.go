@@ -57,7 +57,7 @@ func testClaimWorkers(w *world) {
 	w.accept(w.turn("late", "b"))
 	c := w.request("o", 9)
 	c.MaxWorkers = 2
-	w.claims(c, "c0", "c1", "late")
+	w.claims(c, "late", "c0", "c1")
 	w.claims(c)
 	// Another owner's workers count, and withdrawn ones too.
 	other := c
@@ -132,9 +132,12 @@ func testClaimLease(w *world) {
 	w.ok(err)
 	w.same("held after the loss", pulse, goclaw.Pulse{Held: map[string]int64{}})
 
-	// An owner that slept through its own lease takes its runs anew.
+	// An owner that slept through its own lease goes on with its runs, unless
+	// another took them.
 	w.now = w.now.Add(lease)
-	w.claims(w.request("o2", 9), "a1+")
+	w.claims(w.request("o2", 9))
+	w.ok(w.Append(w.Context(), taken.Fence(), goclaw.Batch{Now: w.now}))
+	w.claims(w.request("o1", 9), "a1+")
 }
 
 func testClaimDeadOwners(w *world) {
@@ -172,8 +175,7 @@ func testClaimMax(w *world) {
 }
 
 func testClaimOrder(w *world) {
-	// Turns and workers are told apart when they are limited; their order
-	// must not show it.
+	// Turns go before workers: they are not limited, and people wait for them.
 	parent := w.begin(w.turn("p", "p"), "o")
 	w.accept(w.turn("t1", "a"))
 	w.accept(w.spawn("w1", parent))
@@ -182,7 +184,7 @@ func testClaimOrder(w *world) {
 	w.accept(w.turn("t3", "c"))
 	c := w.request("o", 4)
 	c.MaxWorkers = 1
-	w.claims(c, "t1", "w1", "t2", "t3")
+	w.claims(c, "t1", "t2", "t3", "w1")
 	w.claims(w.request("o", 1), "w2")
 }
 

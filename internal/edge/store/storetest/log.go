@@ -42,9 +42,9 @@ func testAppendAtomic(w *world) {
 	bad := map[string]goclaw.Batch{
 		"a gap":           w.batch(3, 1),
 		"a repeat":        w.batch(1, 1),
-		"a gap within":    {Events: []goclaw.Event{resumed(2, w.now), resumed(4, w.now)}},
-		"an unknown item": {Events: []goclaw.Event{resumed(2, w.now)}, Consume: []string{"none"}},
-		"a wrong hash":    {Events: []goclaw.Event{resumed(2, w.now)}, Blobs: []goclaw.Blob{{SHA256: content.SHA256, Data: []byte("other")}}},
+		"a gap within":    {Events: []goclaw.Event{result(2, w.now), result(4, w.now)}},
+		"an unknown item": {Events: []goclaw.Event{result(2, w.now)}, Consume: []string{"none"}},
+		"a wrong hash":    {Events: []goclaw.Event{result(2, w.now)}, Blobs: []goclaw.Blob{{SHA256: content.SHA256, Data: []byte("other")}}},
 	}
 	for what, b := range bad {
 		b.Now, b.Usage, b.Blobs = w.now, &usage, append(b.Blobs, content)
@@ -130,7 +130,7 @@ func testEnd(w *world) {
 	w.now += 100
 	cost := 1.5
 	ending := goclaw.Ending{
-		Batch:  goclaw.Batch{Events: []goclaw.Event{resumed(0, w.now)}, Usage: &goclaw.Usage{Input: 3, CostUSD: &cost}, Blobs: []goclaw.Blob{blob("b")}, Now: w.now},
+		Batch:  goclaw.Batch{Events: []goclaw.Event{result(0, w.now)}, Usage: &goclaw.Usage{Input: 3, CostUSD: &cost}, Blobs: []goclaw.Blob{blob("b")}, Now: w.now},
 		State:  goclaw.StateTimeout,
 		Result: "half",
 		Error:  "too slow",
@@ -146,7 +146,7 @@ func testEnd(w *world) {
 	items, err := w.Pending(ctx, parent.Session)
 	w.ok(err)
 	item := *ending.Announce
-	item.CreatedAt, item.GroupOpen = w.now, true
+	item.CreatedAt, item.GroupOpen, item.Kind = w.now, true, goclaw.ItemAnnouncement
 	w.same("inbox", items, []goclaw.InboxItem{item})
 	due, err := w.Outbox(ctx, w.now+1, 0)
 	w.ok(err)

@@ -7,12 +7,13 @@ import (
 )
 
 // Store is what a store offers: the engine's interfaces, and what the gateway
-// and the surfaces ask. The engine documents the first six.
+// and the surfaces ask. The engine documents the first seven.
 type Store interface {
 	Intake
 	Leases
 	Log
 	Inbox
+	Purse
 	Catalog
 	Sessions
 	Outbox
@@ -40,23 +41,42 @@ type Leases interface {
 type Log interface {
 	Events(ctx context.Context, run string) ([]goclaw.Event, error)
 	Append(ctx context.Context, f goclaw.Fence, b goclaw.Batch) error
+	Suspend(ctx context.Context, f goclaw.Fence, s goclaw.Suspension) error
 	End(ctx context.Context, f goclaw.Fence, e goclaw.Ending) error
 }
 
-// Inbox holds announcements until they are consumed.
+// Inbox holds what is on its way into transcripts until it is consumed.
 type Inbox interface {
 	Pending(ctx context.Context, session goclaw.SessionKey) ([]goclaw.InboxItem, error)
+	Post(ctx context.Context, run string, item goclaw.InboxItem) error
+	Resume(ctx context.Context, run string, now goclaw.Millis) (goclaw.Run, error)
+	Redirect(ctx context.Context, item string, to goclaw.SessionKey) error
+	Postpone(ctx context.Context, items []string, r goclaw.Return, now goclaw.Millis) error
+	Parked(ctx context.Context) ([]goclaw.Parked, error)
+	Unpark(ctx context.Context, id string, now goclaw.Millis) error
+	Dismiss(ctx context.Context, id string, now goclaw.Millis) error
 	Tidy(ctx context.Context, now, archiveBefore goclaw.Millis) (int, error)
+}
+
+// Purse knows what was spent and what may be.
+type Purse interface {
+	Reserve(ctx context.Context, f goclaw.Fence, r goclaw.Reservation) (*goclaw.Shortage, error)
+	TakeRate(ctx context.Context, r goclaw.RateRequest) (goclaw.Millis, error)
+	GiveRate(ctx context.Context, r goclaw.RateRequest) error
+	Paused(ctx context.Context) (goclaw.Pause, error)
+	SetPause(ctx context.Context, p goclaw.Pause) error
+	Usage(ctx context.Context, q goclaw.UsageQuery) ([]goclaw.UsageRow, error)
 }
 
 // Catalog answers questions about runs.
 type Catalog interface {
+	Queue(ctx context.Context) ([]string, error)
 	Run(ctx context.Context, id string) (goclaw.Run, error)
 	Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, error)
 	Blob(ctx context.Context, sha string) ([]byte, error)
 
-	// Counts returns how many runs are under way (claimed and not ended) and
-	// how many are queued.
+	// Counts returns how many runs are under way (claimed and not ended, also
+	// if they wait) and how many are queued.
 	Counts(ctx context.Context) (active, queued int, err error)
 }
 
@@ -77,9 +97,11 @@ type Outbox interface {
 	// all.
 	Outbox(ctx context.Context, now goclaw.Millis, limit int) ([]goclaw.Outbound, error)
 
-	// MarkOutbox records what became of a reply; the state sending counts as
-	// an attempt. ErrNotFound if there is no such reply.
-	MarkOutbox(ctx context.Context, id, state string, nextAt goclaw.Millis, errText string) error
+	// MarkOutbox records what became of a reply: pending and sending ones are
+	// due again at the given time, parked ones are parked since then; the
+	// state sending counts as an attempt. ErrNotFound if there is no such
+	// reply, or it was dismissed.
+	MarkOutbox(ctx context.Context, id, state string, at goclaw.Millis, errText string) error
 }
 
 // Artifacts are what runs leave for others.

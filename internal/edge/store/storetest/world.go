@@ -177,17 +177,17 @@ func (w *world) events(run string) []goclaw.Event {
 	return events
 }
 
-// batch is a batch of n resumed events from seq on.
+// batch is a batch of n events from seq on.
 func (w *world) batch(seq, n int) goclaw.Batch {
 	b := goclaw.Batch{Now: w.now}
 	for i := range n {
-		b.Events = append(b.Events, resumed(seq+i, w.now))
+		b.Events = append(b.Events, result(seq+i, w.now))
 	}
 	return b
 }
 
-func resumed(seq int, at goclaw.Millis) goclaw.Event {
-	return goclaw.Event{Seq: seq, Kind: goclaw.EventResumed, At: at, Resumed: &goclaw.ResumedEvent{Owner: fmt.Sprintf("owner %d", seq)}}
+func result(seq int, at goclaw.Millis) goclaw.Event {
+	return goclaw.Event{Seq: seq, Kind: goclaw.EventResult, At: at, Result: &goclaw.ToolResult{CallID: fmt.Sprintf("call %d", seq), Name: "read"}}
 }
 
 func blob(text string) goclaw.Blob {

@@ -91,7 +91,7 @@ func said(events []goclaw.Event) []line {
 }
 
 func (d deps) status(ctx context.Context, in goclaw.Invocation) (any, error) {
-	active, err := d.mine(ctx, in.Session, true)
+	active, err := d.mine(ctx, in.Session, goclaw.RunFilter{Active: true})
 	if err != nil {
 		return nil, err
 	}

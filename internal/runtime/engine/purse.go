@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"goclaw"
+	"goclaw/internal/core/budget"
+)
+
+// overBudget is why a run can't go on.
+type overBudget string
+
+func (o overBudget) Error() string { return string(o) }
+
+// afford fits the call into what the budgets of run, tree and day leave, and
+// holds what it may spend at most. It lowers req.MaxTokens if need be, waits
+// while only calls under way stand in the way, and refuses with an error that
+// says which limit is reached. billed says that the try before this one may
+// have been.
+func (j *job) afford(req *goclaw.ModelRequest, billed bool) error {
+	price, known := j.e.o.Prices(j.r.Profile.Model)
+	ask := budget.Ask{
+		Model: j.r.Profile.Model, Budget: j.r.Profile.Budget, Worker: j.r.Trigger == goclaw.TriggerSpawn,
+		Spent: j.spent(), Input: j.weigh(*req), MaxTokens: req.MaxTokens,
+	}
+	if known {
+		ask.Price = &price
+	}
+	call, refusal := budget.Plan(ask)
+	if refusal != "" {
+		return overBudget(refusal)
+	}
+	req.MaxTokens = call.MaxTokens
+	if !shared(ask.Budget) {
+		return nil
+	}
+	for told := false; ; {
+		given := j.e.bell.listen()
+		short, err := j.e.o.Store.Reserve(j.ctx, j.fence, goclaw.Reservation{
+			Tokens: call.Tokens, USD: call.USD, Tree: ask.Budget.Tree, Day: ask.Budget.Day, Date: j.e.day(),
+			Spent: billed, Now: goclaw.At(time.Now()),
+		})
+		if err != nil {
+			return fmt.Errorf("reserve budget: %w", err)
+		}
+		if short == nil {
+			return nil
+		}
+		billed = false // that is on record now
+		out, ok := budget.Fit(*short, ask.Input, call.Tokens-ask.Input, price)
+		if !ok {
+			return overBudget(budget.Explain(*short))
+		}
+		if out < call.Tokens-ask.Input {
+			call.Tokens, call.USD, req.MaxTokens = ask.Input+out, price.Most(ask.Input, out), int(out)
+			continue
+		}
+		if !told {
+			j.tell(budget.Explain(*short) + "; waiting for the calls under way")
+			told = true
+		}
+		if err := j.rest(askPurse, given); err != nil {
+			return err
+		}
+	}
+}
+
+// shared reports whether other runs draw on the same budget.
+func shared(b goclaw.Budget) bool {
+	tree := b.Tree
+	tree.Seconds = 0 // a deadline keeps it
+	return !tree.IsZero() || !b.Day.IsZero()
+}
+
+// spent is what the run itself has used. A call that was lost with its process
+// counts as one of the run's average.
+func (j *job) spent() budget.Spent {
+	u, steps := j.state.Usage, int64(len(j.state.Steps))
+	s := budget.Spent{Tokens: u.Input + u.Output, Steps: steps}
+	if u.CostUSD != nil {
+		s.USD = *u.CostUSD
+	}
+	if lost := int64(j.state.LostModelCalls); lost > 0 && steps > 0 {
+		s.Tokens += s.Tokens / steps * lost
+		s.USD += s.USD / float64(steps) * float64(lost)
+		s.Steps += lost
+	}
+	return s
+}
+
+// weigh bounds the request's input tokens: by what the provider counted for
+// the call before, if there was one in this run.
+func (j *job) weigh(req goclaw.ModelRequest) int64 {
+	n := len(j.state.Steps)
+	if n == 0 || j.state.Steps[n-1].Reply.Usage.Input == 0 {
+		return budget.Estimate(req)
+	}
+	last := j.state.Steps[n-1].Reply
+	for i := len(req.Messages) - 1; i >= 0; i-- {
+		if req.Messages[i].Role == goclaw.RoleAssistant {
+			return budget.EstimateAfter(last.Usage.Input, budget.Weigh(req.Messages[i:]...))
+		}
+	}
+	return budget.Estimate(req)
+}
+
+// priced adds the cost to what a provider counted.
+func (j *job) priced(u goclaw.Usage) goclaw.Usage {
+	if u.CostUSD == nil {
+		if price, ok := j.e.o.Prices(j.r.Profile.Model); ok {
+			cost := price.Cost(u)
+			u.CostUSD = &cost
+		}
+	}
+	return u
+}

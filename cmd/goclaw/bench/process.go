@@ -136,9 +136,14 @@ func (b *bench) gateway(ctx context.Context, config string) (*gateway, error) {
 	return b.gatewayOn(ctx, home)
 }
 
-func (b *bench) gatewayOn(ctx context.Context, home string) (*gateway, error) {
+// modelEnv names the model server to a goclaw process.
+func (b *bench) modelEnv() []string {
+	return []string{"ANTHROPIC_API_KEY=bench", "ANTHROPIC_BASE_URL=" + b.models.url}
+}
+
+func (b *bench) gatewayOn(ctx context.Context, home string, extra ...string) (*gateway, error) {
 	began := time.Now()
-	p, err := b.launch(ctx, home, []string{"ANTHROPIC_API_KEY=bench", "ANTHROPIC_BASE_URL=" + b.models.url}, "gateway", "--addr", "127.0.0.1:0")
+	p, err := b.launch(ctx, home, append(b.modelEnv(), extra...), "gateway", "--addr", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
@@ -180,27 +185,7 @@ var errNoProc = errors.New("this system has no /proc to read memory from")
 
 // worked is the processor time that the process has used, to 10 ms; 0 where it
 // can't be read.
-func (p *process) worked() time.Duration {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := strings.Cut(string(raw), ") ") // the name may hold spaces
-	fields := strings.Fields(rest)
-	const user, system, tick = 11, 12, 10 * time.Millisecond
-	if len(fields) <= system {
-		return 0
-	}
-	var ticks int
-	for _, f := range fields[user : system+1] {
-		n, err := strconv.Atoi(f)
-		if err != nil {
-			return 0
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * tick
-}
+func (p *process) worked() time.Duration { return workedBy(p.cmd.Process.Pid).own }
 
 // work is the processor time per thing done, as a value.
 func work(d time.Duration, n int) Value { return ms("its own CPU", d/time.Duration(n)) }

@@ -78,9 +78,12 @@ func (j *job) stream() (goclaw.ModelReply, int, error) {
 		}
 		var failed *goclaw.ProviderError
 		if j.ctx.Err() != nil || !errors.As(err, &failed) || !failed.Retry || try >= tries(failed) || failed.After > patience {
+			if j.ctx.Err() == nil && failed != nil && !mayBeBilled(failed, shown) {
+				j.unspent()
+			}
 			return goclaw.ModelReply{}, try, giveUp(err, try)
 		}
-		billed = shown || failed.Kind != "network" && failed.Status < 300 // cut after it had begun
+		billed = mayBeBilled(failed, shown)
 		if shown {
 			j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeReset, Session: j.r.Session, RunID: j.r.ID})
 		}
@@ -99,6 +102,11 @@ func tries(e *goclaw.ProviderError) int {
 		return maxUnreached
 	}
 	return maxTries
+}
+
+// mayBeBilled reports whether a failed call had begun to be answered.
+func mayBeBilled(e *goclaw.ProviderError, shown bool) bool {
+	return shown || e.Kind != "network" && e.Status < 300
 }
 
 func giveUp(err error, tries int) error {

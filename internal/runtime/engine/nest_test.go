@@ -22,6 +22,13 @@ func deep(r *definition.Rules) {
 	r.WorkerTools = append(r.WorkerTools, "read_note")
 }
 
+// many lets a session have any number of workers.
+func many(r *definition.Rules) {
+	a := r.Agents["main"]
+	a.Subagents.MaxChildren = 10_000
+	r.Agents["main"] = a
+}
+
 func task(q goclaw.ModelRequest) string {
 	_, t, _ := strings.Cut(q.Messages[0].PlainText(), "[Subagent Task]: ")
 	return t

@@ -22,8 +22,9 @@ func (j *job) afford(req *goclaw.ModelRequest, billed bool) error {
 	price, known := j.e.o.Prices(j.r.Profile.Model)
 	ask := budget.Ask{
 		Model: j.r.Profile.Model, Budget: j.r.Profile.Budget, Worker: j.r.Trigger == goclaw.TriggerSpawn,
-		Spent: j.spent(), Input: j.weigh(*req), MaxTokens: req.MaxTokens,
+		Input: j.weigh(*req), MaxTokens: req.MaxTokens,
 	}
+	ask.Spent = j.spent(ask.Input)
 	if known {
 		ask.Price = &price
 	}
@@ -73,19 +74,33 @@ func shared(b goclaw.Budget) bool {
 	return !tree.IsZero() || !b.Day.IsZero()
 }
 
+// unspent gives back what was held for a call that the provider refused.
+func (j *job) unspent() {
+	if !shared(j.r.Profile.Budget) {
+		return
+	}
+	if _, err := j.e.o.Store.Reserve(j.ctx, j.fence, goclaw.Reservation{Date: j.e.day(), Now: goclaw.At(time.Now())}); err != nil {
+		j.e.o.Log.Warn("what was held for a refused call could not be given back", "run", j.r.ID, "err", err)
+	}
+}
+
 // spent is what the run itself has used. A call that was lost with its process
-// counts as one of the run's average.
-func (j *job) spent() budget.Spent {
+// counts as one of the run's average, or as the input of the next.
+func (j *job) spent(input int64) budget.Spent {
 	u, steps := j.state.Usage, int64(len(j.state.Steps))
 	s := budget.Spent{Tokens: u.Input + u.Output, Steps: steps}
 	if u.CostUSD != nil {
 		s.USD = *u.CostUSD
 	}
-	if lost := int64(j.state.LostModelCalls); lost > 0 && steps > 0 {
+	lost := int64(j.state.LostModelCalls)
+	switch {
+	case lost > 0 && steps > 0:
 		s.Tokens += s.Tokens / steps * lost
 		s.USD += s.USD / float64(steps) * float64(lost)
-		s.Steps += lost
+	case lost > 0:
+		s.Tokens += input * lost
 	}
+	s.Steps += lost
 	return s
 }
 

@@ -23,6 +23,7 @@ type cluster struct {
 	server *pgtest.Server
 	dir    string
 	pid    int
+	traced bool // it keeps statistics of statements
 }
 
 // onPostgres measures one gateway with several workers on a server of our own.
@@ -49,7 +50,20 @@ func (b *bench) onPostgres(ctx context.Context) (_ []Figure, err error) {
 }
 
 // startCluster starts a server that is as durable as it comes, and counts.
-func startCluster(ctx context.Context) (_ *cluster, err error) {
+func startCluster(ctx context.Context) (*cluster, error) {
+	settings := []string{"track_io_timing=on", "track_wal_io_timing=on"}
+	c, err := tryCluster(ctx, append(settings, "shared_preload_libraries=pg_stat_statements")...)
+	if err == nil {
+		c.traced = true
+		return c, nil
+	}
+	if errors.Is(err, pgtest.ErrNoServer) {
+		return nil, err
+	}
+	return tryCluster(ctx, settings...) // without that extension
+}
+
+func tryCluster(ctx context.Context, settings ...string) (_ *cluster, err error) {
 	c := &cluster{}
 	if c.dir, err = os.MkdirTemp("", "goclaw-bench-pg-*"); err != nil {
 		return nil, err
@@ -59,9 +73,7 @@ func startCluster(ctx context.Context) (_ *cluster, err error) {
 			os.RemoveAll(c.dir)
 		}
 	}()
-	settings := []string{"track_io_timing=on", "track_wal_io_timing=on"}
-	traced := append(settings, "shared_preload_libraries=pg_stat_statements", "pg_stat_statements.track=all")
-	if c.server, err = pgtest.Start(ctx, c.dir, traced...); err != nil {
+	if c.server, err = pgtest.Start(ctx, c.dir, settings...); err != nil {
 		return nil, err
 	}
 	pid, err := os.ReadFile(filepath.Join(c.dir, "data", "postmaster.pid"))
@@ -69,8 +81,7 @@ func startCluster(ctx context.Context) (_ *cluster, err error) {
 		return nil, errors.Join(err, c.server.Stop())
 	}
 	first, _, _ := strings.Cut(string(pid), "\n")
-	c.pid, err = strconv.Atoi(first)
-	if err != nil {
+	if c.pid, err = strconv.Atoi(first); err != nil {
 		return nil, errors.Join(err, c.server.Stop())
 	}
 	return c, nil
@@ -95,18 +106,33 @@ func (c *cluster) spent(ctx context.Context, database string) (s spent, err erro
 		return s, err
 	}
 	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
-	if _, err := conn.Exec(ctx, "CREATE EXTENSION IF NOT EXISTS pg_stat_statements"); err != nil {
+	if c.traced {
+		if _, err := conn.Exec(ctx, "CREATE EXTENSION IF NOT EXISTS pg_stat_statements"); err != nil {
+			return s, err
+		}
+	}
+	var version int
+	var statements, syncing float64
+	err = conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::int, pg_snapshot_xmax(pg_current_snapshot())::text::bigint").
+		Scan(&version, &s.writes)
+	if err != nil {
 		return s, err
 	}
-	var statements, syncing float64
-	err = conn.QueryRow(ctx, `
-		SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint,
-		       (SELECT coalesce(sum(total_exec_time), 0) FROM pg_stat_statements),
-		       wal_sync, wal_sync_time FROM pg_stat_wal`,
-	).Scan(&s.writes, &statements, &s.syncs, &syncing)
+	syncs := "SELECT wal_sync, wal_sync_time FROM pg_stat_wal"
+	if version >= 18_00_00 {
+		syncs = "SELECT sum(fsyncs)::bigint, sum(fsync_time) FROM pg_stat_io WHERE object = 'wal'"
+	}
+	if err := conn.QueryRow(ctx, syncs).Scan(&s.syncs, &syncing); err != nil {
+		return s, err
+	}
+	if c.traced {
+		if err := conn.QueryRow(ctx, "SELECT coalesce(sum(total_exec_time), 0) FROM pg_stat_statements").Scan(&statements); err != nil {
+			return s, err
+		}
+	}
 	s.statements, s.syncing = inMilliseconds(statements), inMilliseconds(syncing)
 	s.cpu = workedBelow(c.pid)
-	return s, err
+	return s, nil
 }
 
 func inMilliseconds(n float64) time.Duration { return time.Duration(n * float64(time.Millisecond)) }
@@ -169,18 +195,21 @@ func (b *bench) scaled(ctx context.Context, c *cluster, n int) (_ []Figure, err 
 	if n > 1 {
 		name = fmt.Sprintf("%d worker processes", n)
 	}
+	shares := []Value{
+		count("writing transactions per run", f.per(float64(busy.writes-before.writes)), ""),
+		count("WAL syncs per run", f.per(float64(after.syncs-before.syncs)), ""), ms("in WAL syncs", per(after.syncing-before.syncing)),
+	}
+	if c.traced {
+		shares = append(shares, ms("in statements", per(after.statements-before.statements)))
+	}
 	return []Figure{{
 		ID: fmt.Sprintf("runs.postgres.%d", n), Name: "Durable runs per second, PostgreSQL, " + name,
 		Values: []Value{count("runs", f.rate(f.took), "/s"), count("accepted", f.rate(f.accepted), "/s"), work(f.goclaw, f.runs)},
 		Means:  floodMeans + fmt.Sprintf("One gateway takes the messages in; it and %s execute the runs.", name),
 		How:    b.floodHow() + "A private PostgreSQL server with its defaults for durability, reached over the loopback interface.",
 	}, {
-		ID: fmt.Sprintf("runs.postgres.%d.share", n), Name: "  who is busy meanwhile", Values: append([]Value{
-			count("writing transactions per run", f.per(float64(busy.writes-before.writes)), ""),
-			count("WAL syncs per run", f.per(float64(after.syncs-before.syncs)), ""),
-			ms("in statements per run", per(after.statements-before.statements)), ms("in WAL syncs", per(after.syncing-before.syncing)),
-			share("CPU of PostgreSQL", cpu, f.took),
-		}, f.shares()...),
+		ID: fmt.Sprintf("runs.postgres.%d.share", n), Name: "  who is busy meanwhile",
+		Values: append(append(shares, share("CPU of PostgreSQL", cpu, f.took)), f.shares()...),
 		Means: "The database's own share: transactions that wrote, syncs of its log (transactions that commit together share one), the time in which a connection " +
 			"was at work (many are at once), and its processor time. Then how much of all processors each process used: what is nearest to the whole limits.",
 		How: "pg_current_snapshot, pg_stat_wal and pg_stat_statements before and after; processor time of the server and all its processes from /proc/PID/stat.",

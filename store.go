@@ -70,6 +70,10 @@ type ClaimRequest struct {
 	MaxPerLane  int
 	MaxPerAgent map[string]int
 
+	// TurnsBefore leaves queued runs that are not spawned and were accepted
+	// later to others, such as the gateway that accepted them (0: leaves none).
+	TurnsBefore Millis
+
 	// OnlyCancelled claims nothing but runs whose cancellation was asked.
 	OnlyCancelled bool
 

@@ -99,7 +99,7 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		Owner:     fmt.Sprintf("%s/%d/%s", host, os.Getpid(), uuid.NewString()[:8]),
 		SoleOwner: a.lock != nil && !s.shared(), Lease: s.lease,
 		MaxWorkers: s.maxWorkers, MaxPerLane: s.maxPerLane, MaxPerAgent: s.maxPerAgent,
-		MaxCalls: s.maxCalls, ArchiveAfter: s.archiveAfter, Drain: s.drain,
+		MaxCalls: s.maxCalls, ArchiveAfter: s.archiveAfter, Drain: s.drain, Batch: s.batch(), TurnsAfter: s.turnsAfter,
 		Prices: s.prices.Price, Rates: s.rates, Changes: changes,
 		Announce: announce.Policy{
 			Window: s.announceWindow, MaxWait: s.announceMaxWait, Attempts: s.announceAttempts, Backoff: announceBackoff,
@@ -117,7 +117,7 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 	gw := gateway.New(gateway.Options{
 		Runner: a.engine, Explainer: a.engine, Record: a.store, Feed: broker,
 		ResolveModel: s.models.Resolve, Agents: s.agentIDs(), Status: a.status, Log: a.log,
-		Idle: func() bool { return a.idle && !s.shared() },
+		Idle: a.alone,
 	})
 	a.handler = web.New(web.Options{
 		Token: a.token, Backend: gw, Logger: a.log, Version: version, Ready: a.ready,
@@ -125,6 +125,9 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 	})
 	return nil
 }
+
+// alone reports whether no process executes the runs of this store.
+func (a *app) alone() bool { return a.idle && !a.settings.shared() }
 
 // pickToken is the token that clients must bring. A process without the lock
 // must not make one: a gateway may be running with it.

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 
 	"goclaw"
+	"goclaw/internal/edge/store/postgres"
 	"goclaw/internal/edge/store/sqlite"
 	"goclaw/internal/runtime/engine"
 	"goclaw/internal/runtime/gateway"
@@ -22,6 +22,14 @@ type database interface {
 
 // shared reports whether other processes may execute the same runs.
 func (s settings) shared() bool { return s.databaseURL != "" }
+
+// batch is how many runs are claimed at a time: few where others share them.
+func (s settings) batch() int {
+	if s.shared() {
+		return 4
+	}
+	return 0
+}
 
 // storeName is what status calls the store.
 func (s settings) storeName() string {
@@ -41,5 +49,9 @@ func openDatabase(ctx context.Context, s settings, hook func(string), log *slog.
 		}
 		return db, nil, nil
 	}
-	return nil, nil, errors.New("PostgreSQL is being merged")
+	pg, err := postgres.Open(ctx, s.databaseURL.Reveal(), postgres.Options{ServerTime: true, Hook: hook, Logger: log})
+	if err != nil {
+		return nil, nil, err
+	}
+	return pg, pg.Changes(), nil
 }

@@ -41,6 +41,7 @@ type settings struct {
 	databaseURL config.Secret // "" for SQLite in the home
 	drain       time.Duration // of a process that serves; others stop at once
 	lease       time.Duration // 0: the engine's own
+	turnsAfter  time.Duration // how long fresh turns are left to gateways
 
 	prices budget.Table
 	rates  map[string]goclaw.RateRequest // allowances of providers that have one

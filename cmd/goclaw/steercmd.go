@@ -86,6 +86,9 @@ func (c *cli) spawn(ctx context.Context, key goclaw.SessionKey, q goclaw.SpawnRe
 	if err != nil {
 		return mendable(err)
 	}
+	if wait && l.app != nil {
+		c.tellNotes(l.app)
+	}
 	if err := c.tellPause(ctx, l, "; the worker waits"); err != nil {
 		return err
 	}

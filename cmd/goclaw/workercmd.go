@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -18,6 +19,10 @@ func (c *cli) workerCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.work(cmd.Context()) },
 	}
 }
+
+// leaveTurns is how long a worker leaves a turn to the gateway that accepted
+// it, which can show it as it streams.
+const leaveTurns = time.Second
 
 func (c *cli) work(ctx context.Context) (err error) {
 	s, cfg, err := c.locate()
@@ -33,6 +38,7 @@ func (c *cli) work(ctx context.Context) (err error) {
 	if err := c.settle(&s, cfg); err != nil {
 		return err
 	}
+	s.turnsAfter = leaveTurns
 	a, err := open(ctx, s, nil, c.logger(c.Stderr, slog.LevelInfo), c.Hook)
 	if err != nil {
 		return err

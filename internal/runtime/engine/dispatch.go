@@ -12,7 +12,6 @@ import (
 
 const (
 	sweepEvery = time.Second // how soon what no wake told of is found
-	claimBatch = 64
 )
 
 // Run dispatches until ctx ends. Then it lets the steps under way finish, for
@@ -61,11 +60,11 @@ func (e *Engine) dispatch(ctx, work context.Context) error {
 		found, err := e.claim(ctx, work, first)
 		switch {
 		case err == nil:
-			first = first && found == claimBatch
+			first = first && found == e.o.Batch
 		case ctx.Err() == nil:
 			e.o.Log.Error("runs could not be claimed; trying again", "err", err)
 		}
-		if found == claimBatch {
+		if found == e.o.Batch {
 			continue
 		}
 		if now := time.Now(); !now.Before(tidyAt) {
@@ -99,8 +98,13 @@ func (e *Engine) dispatch(ctx, work context.Context) error {
 
 // claim takes what can run and starts it.
 func (e *Engine) claim(ctx, work context.Context, deadOwners bool) (int, error) {
+	now := goclaw.At(time.Now())
+	var before goclaw.Millis
+	if e.o.TurnsAfter > 0 {
+		before = now.Add(-e.o.TurnsAfter)
+	}
 	claimed, err := e.o.Store.Claim(ctx, goclaw.ClaimRequest{
-		Owner: e.o.Owner, Now: goclaw.At(time.Now()), Lease: e.o.Lease, Max: claimBatch,
+		Owner: e.o.Owner, Now: now, Lease: e.o.Lease, Max: e.o.Batch, TurnsBefore: before,
 		MaxWorkers: e.o.MaxWorkers, MaxPerLane: e.o.MaxPerLane, MaxPerAgent: e.o.MaxPerAgent, DeadOwners: deadOwners,
 	})
 	if err != nil {
@@ -147,7 +151,7 @@ func (e *Engine) start(work context.Context, c goclaw.Claimed) {
 // what a dead owner left.
 func (e *Engine) Settle(ctx context.Context) error {
 	claimed, err := e.o.Store.Claim(ctx, goclaw.ClaimRequest{
-		Owner: e.o.Owner, Now: goclaw.At(time.Now()), Lease: e.o.Lease, Max: claimBatch,
+		Owner: e.o.Owner, Now: goclaw.At(time.Now()), Lease: e.o.Lease, Max: e.o.Batch,
 		OnlyCancelled: true, DeadOwners: e.o.SoleOwner,
 	})
 	if err != nil {

@@ -55,6 +55,12 @@ type Options struct {
 	Prices func(model string) (budget.Price, bool)
 	Rates  map[string]goclaw.RateRequest
 
+	// Batch bounds the runs claimed at a time, so that processes share them; 0
+	// is 64. TurnsAfter leaves fresh turns to the gateway that accepted them,
+	// which shows them as they stream, for so long.
+	Batch      int
+	TurnsAfter time.Duration
+
 	// Drain is how long steps under way may go on when the engine stops.
 	Drain time.Duration
 	// Changes tells what other processes did: the id of a run, or "" for
@@ -79,8 +85,9 @@ type Engine struct {
 	ended   atomic.Bool // since the dispatcher last looked for announcements
 	resumed atomic.Int64
 	prompts prompts
-	bell    bell          // rings when what calls wait for may have changed
-	drain   chan struct{} // closed when steps are not to be begun any more
+	bell    bell            // rings when what calls wait for may have changed
+	drain   chan struct{}   // closed when steps are not to be begun any more
+	nudged  map[string]bool // inbox items that woke a waiting run; the dispatcher's own
 
 	mu        sync.Mutex
 	inFlight  map[string]*job
@@ -119,13 +126,16 @@ func New(o Options) (*Engine, error) {
 	if o.Zone == nil {
 		o.Zone = time.Local
 	}
+	if o.Batch == 0 {
+		o.Batch = 64
+	}
 	if o.Prices == nil {
 		o.Prices = func(string) (budget.Price, bool) { return budget.Price{}, false }
 	}
 	e := &Engine{
 		o: o, tools: map[string]goclaw.Tool{}, schemas: map[string]*schema.Schema{},
 		wake: make(chan struct{}, 1), drain: make(chan struct{}),
-		inFlight: map[string]*job{}, early: map[string]string{},
+		inFlight: map[string]*job{}, early: map[string]string{}, nudged: map[string]bool{},
 	}
 	for _, t := range o.Tools {
 		if err := e.AddTool(t); err != nil {

@@ -52,6 +52,9 @@ func (e *Engine) tellSession(ctx context.Context, key goclaw.SessionKey, ready [
 		e.o.Log.Warn("the requester's agent is gone; its results go to the main agent", "session", key.String())
 		return e.redirect(ctx, ready, goclaw.MainKey(goclaw.DefaultAgent))
 	}
+	if err := e.nudge(ctx, key, ready); err != nil {
+		return err
+	}
 	err := e.acceptAnnouncement(ctx, key, ready[0])
 	switch {
 	case err == nil, errors.Is(err, goclaw.ErrConsumed): // a turn took it meanwhile
@@ -73,7 +76,7 @@ func (e *Engine) tellWorker(ctx context.Context, key goclaw.SessionKey, ready []
 		return err
 	}
 	if len(runs) > 0 && !runs[0].State.Ended() {
-		return nil
+		return e.nudge(ctx, key, ready)
 	}
 	up := goclaw.MainKey(key.Agent)
 	if len(runs) > 0 && !runs[0].Requester.IsZero() {
@@ -94,6 +97,39 @@ func (e *Engine) tellWorker(ctx context.Context, key goclaw.SessionKey, ready []
 		}
 	}
 	return e.redirect(ctx, results, up)
+}
+
+// nudge wakes a run of the session that waits for its workers although there
+// is something to tell it, once for each item. The end of a worker does so in
+// its own transaction; this is for what that could not know.
+func (e *Engine) nudge(ctx context.Context, key goclaw.SessionKey, ready []goclaw.InboxItem) error {
+	const most = 10_000
+	if len(e.nudged) > most {
+		clear(e.nudged)
+	}
+	fresh := false
+	for _, it := range ready {
+		fresh = fresh || !e.nudged[it.ID]
+		e.nudged[it.ID] = true
+	}
+	if !fresh {
+		return nil
+	}
+	runs, err := e.o.Store.Runs(ctx, goclaw.RunFilter{Session: key, Active: true})
+	if err != nil {
+		return err
+	}
+	for _, r := range runs {
+		now := goclaw.At(time.Now())
+		if r.State != goclaw.StateWaiting || r.WaitsFor != goclaw.WaitWorkers || r.WakeAt != 0 && r.WakeAt <= now {
+			continue
+		}
+		if _, err := e.o.Store.Resume(ctx, r.ID, now); err != nil && !errors.Is(err, goclaw.ErrNotFound) {
+			return err
+		}
+		e.Wake()
+	}
+	return nil
 }
 
 func (e *Engine) redirect(ctx context.Context, items []goclaw.InboxItem, to goclaw.SessionKey) error {

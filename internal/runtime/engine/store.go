@@ -86,7 +86,7 @@ type Inbox interface {
 	// already changes nothing.
 	Post(ctx context.Context, run string, item goclaw.InboxItem) error
 
-	// Resume wakes a run that waits for a person; ErrNotFound if it does not.
+	// Resume wakes a run that waits, whatever for; ErrNotFound if it does not.
 	Resume(ctx context.Context, run string, now goclaw.Millis) (goclaw.Run, error)
 
 	// Redirect gives a pending item to another session. An item that is not

@@ -56,7 +56,8 @@ func (s *Store) claimReady(c goclaw.ClaimRequest, claimed []goclaw.Claimed) []go
 		return r.State == goclaw.StateQueued || r.State == goclaw.StateWaiting && r.WakeAt != 0 && r.WakeAt <= c.Now
 	})
 	for _, r := range turns {
-		if len(claimed) < c.Max {
+		fresh := r.State == goclaw.StateQueued && c.TurnsBefore != 0 && r.CreatedAt >= c.TurnsBefore
+		if len(claimed) < c.Max && !fresh {
 			claimed = append(claimed, s.claim(r, c))
 		}
 	}

@@ -88,11 +88,12 @@ func (t *tx) ready(ctx context.Context, c goclaw.ClaimRequest, limit int) ([]can
 	var found []candidate
 	err := t.query(ctx, collectCandidates(&found), `
 		SELECT * FROM (SELECT ordinal, state FROM runs
-			WHERE state = 'queued' AND cancel_at IS NULL AND head = 1 AND trigger <> 'spawn' ORDER BY ordinal LIMIT ?1 + 0)
+			WHERE state = 'queued' AND cancel_at IS NULL AND head = 1 AND trigger <> 'spawn'
+				AND (?3 = 0 OR created_at < ?3) ORDER BY ordinal LIMIT ?1 + 0)
 		UNION ALL
 		SELECT ordinal, state FROM runs INDEXED BY runs_wake_turns
 			WHERE state = 'waiting' AND cancel_at IS NULL AND head = 1 AND trigger <> 'spawn' AND wake_at <= ?2
-		ORDER BY 1 LIMIT ?1 + 0`, limit, c.Now)
+		ORDER BY 1 LIMIT ?1 + 0`, limit, c.Now, c.TurnsBefore)
 	if err != nil || len(found) == limit {
 		return found, err
 	}
@@ -104,8 +105,19 @@ func (t *tx) ready(ctx context.Context, c goclaw.ClaimRequest, limit int) ([]can
 // runs of every lane and agent only, however many are queued behind them.
 func (t *tx) readyWorkers(ctx context.Context, c goclaw.ClaimRequest, limit int) ([]candidate, error) {
 	var heads, awake []store.Line
-	err := t.query(ctx, collectLines(&heads), `
-		WITH RECURSIVE head (ordinal) AS (
+	err := t.query(ctx, func(rows *sql.Rows) error {
+		var one store.Line
+		var ordinal int64
+		var queued bool
+		err := rows.Scan(&one.Lane, &one.Agent, &ordinal, &queued)
+		one.Ordinals = []int64{ordinal}
+		if queued {
+			heads = append(heads, one)
+		} else {
+			awake = append(awake, one)
+		}
+		return err
+	}, `WITH RECURSIVE head (ordinal) AS (
 			SELECT * FROM (SELECT ordinal FROM runs
 				WHERE state = 'queued' AND cancel_at IS NULL AND head = 1 AND trigger = 'spawn'
 				ORDER BY lane, agent, ordinal LIMIT 1)
@@ -121,13 +133,10 @@ func (t *tx) readyWorkers(ctx context.Context, c goclaw.ClaimRequest, limit int)
 					ORDER BY lane, agent, ordinal LIMIT 1))
 			FROM head CROSS JOIN runs AS last ON last.ordinal = head.ordinal
 		)
-		SELECT runs.lane, runs.agent, runs.ordinal FROM head CROSS JOIN runs ON runs.ordinal = head.ordinal`)
-	if err != nil {
-		return nil, err
-	}
-	err = t.query(ctx, collectLines(&awake), `SELECT lane, agent, ordinal FROM runs INDEXED BY runs_wake_workers
-		WHERE state = 'waiting' AND cancel_at IS NULL AND head = 1 AND trigger = 'spawn' AND wake_at <= ?
-		ORDER BY lane, agent, ordinal`, c.Now)
+		SELECT runs.lane, runs.agent, runs.ordinal, 1 FROM head CROSS JOIN runs ON runs.ordinal = head.ordinal
+		UNION ALL
+		SELECT lane, agent, ordinal, 0 FROM runs INDEXED BY runs_wake_workers
+			WHERE state = 'waiting' AND cancel_at IS NULL AND head = 1 AND trigger = 'spawn' AND wake_at <= ?`, c.Now)
 	if err != nil || len(heads)+len(awake) == 0 {
 		return nil, err
 	}
@@ -145,12 +154,19 @@ func (t *tx) readyWorkers(ctx context.Context, c goclaw.ClaimRequest, limit int)
 	if limit > 1 {
 		lines = nil
 		for _, head := range heads {
-			err := t.query(ctx, collectLines(&lines), `SELECT lane, agent, ordinal FROM runs
+			line := store.Line{Lane: head.Lane, Agent: head.Agent}
+			err := t.query(ctx, func(rows *sql.Rows) error {
+				var ordinal int64
+				err := rows.Scan(&ordinal)
+				line.Ordinals = append(line.Ordinals, ordinal)
+				return err
+			}, `SELECT ordinal FROM runs
 				WHERE state = 'queued' AND cancel_at IS NULL AND head = 1 AND trigger = 'spawn' AND lane = ? AND agent = ?
 				ORDER BY ordinal LIMIT ? + 0`, head.Lane, head.Agent, limit)
 			if err != nil {
 				return nil, err
 			}
+			lines = append(lines, line)
 		}
 	}
 	var found []candidate
@@ -159,26 +175,6 @@ func (t *tx) readyWorkers(ctx context.Context, c goclaw.ClaimRequest, limit int)
 		found = append(found, candidate{ordinal: ordinal})
 	}
 	return found, nil
-}
-
-// collectLines returns a scanner of lane, agent and ordinal that expects the
-// rows of a line together, oldest first.
-func collectLines(lines *[]store.Line) func(*sql.Rows) error {
-	return func(rows *sql.Rows) error {
-		var lane, agent string
-		var ordinal int64
-		if err := rows.Scan(&lane, &agent, &ordinal); err != nil {
-			return err
-		}
-		n := len(*lines)
-		if n == 0 || (*lines)[n-1].Lane != lane || (*lines)[n-1].Agent != agent {
-			*lines = append(*lines, store.Line{Lane: lane, Agent: agent})
-			n++
-		}
-		last := &(*lines)[n-1]
-		last.Ordinals = append(last.Ordinals, ordinal)
-		return nil
-	}
 }
 
 const runningWorkers = `SELECT lane, agent, count(*) FROM runs WHERE state = 'running' AND trigger = 'spawn' GROUP BY lane, agent`

@@ -13,21 +13,13 @@ import (
 
 // insertItem adds an item that nobody has tried to deliver yet.
 func (t *tx) insertItem(ctx context.Context, i goclaw.InboxItem) error {
-	known, err := t.hasItem(ctx, i.ID)
-	if err != nil {
-		return err
-	}
-	if known {
-		return fmt.Errorf("there is an inbox item %s already", i.ID)
-	}
-	_, err = t.insert(ctx, `INSERT INTO inbox (id, kind, session_key, source, group_run, mode, text, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+	n, err := t.exec(ctx, `INSERT INTO inbox (id, kind, session_key, source, group_run, mode, text, created_at)
+		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 WHERE NOT EXISTS (SELECT 1 FROM inbox WHERE id = ?1)`,
 		i.ID, i.Kind, i.Session.String(), i.Source, i.Group, i.Mode, i.Text, i.CreatedAt)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("there is an inbox item %s already", i.ID)
+	}
 	return err
-}
-
-func (t *tx) hasItem(ctx context.Context, id string) (known bool, err error) {
-	err = t.row(ctx, `SELECT EXISTS (SELECT 1 FROM inbox WHERE id = ?)`, []any{id}, &known)
-	return known, err
 }
 
 // Pending returns the items of a session that are neither consumed nor parked,
@@ -68,9 +60,10 @@ func (s *Store) Post(ctx context.Context, run string, item goclaw.InboxItem) err
 	return s.write(ctx, "post to run", func(ctx context.Context, t *tx) error {
 		var ordinal int64
 		var session string
-		var over, waits bool
+		var over, waits, known bool
 		err := t.row(ctx, `SELECT ordinal, session_key, finished_at IS NOT NULL OR cancel_at IS NOT NULL,
-				state = 'waiting' AND waits_for = 'workers' FROM runs WHERE id = ?`, []any{run}, &ordinal, &session, &over, &waits)
+				state = 'waiting' AND waits_for = 'workers', EXISTS (SELECT 1 FROM inbox WHERE id = ?2)
+			FROM runs WHERE id = ?1`, []any{run, item.ID}, &ordinal, &session, &over, &waits, &known)
 		if errors.Is(err, sql.ErrNoRows) {
 			return fmt.Errorf("run %s: %w", run, goclaw.ErrNotFound)
 		}
@@ -85,10 +78,9 @@ func (s *Store) Post(ctx context.Context, run string, item goclaw.InboxItem) err
 		if err != nil {
 			return err
 		}
-		known, err := t.hasItem(ctx, posted.ID)
 		switch {
-		case err != nil || known:
-			return err
+		case known:
+			return nil
 		case over:
 			return fmt.Errorf("run %s: %w", run, goclaw.ErrEnded)
 		}
@@ -104,9 +96,9 @@ func (s *Store) Resume(ctx context.Context, run string, now goclaw.Millis) (gocl
 	var resumed []goclaw.Run
 	err := s.write(ctx, "resume run", func(ctx context.Context, t *tx) error {
 		var ordinal int64
-		err := t.row(ctx, `SELECT ordinal FROM runs WHERE id = ? AND state = 'waiting' AND waits_for = 'person'`, []any{run}, &ordinal)
+		err := t.row(ctx, `SELECT ordinal FROM runs WHERE id = ? AND state = 'waiting'`, []any{run}, &ordinal)
 		if errors.Is(err, sql.ErrNoRows) {
-			return fmt.Errorf("no run %s waits for a person: %w", run, goclaw.ErrNotFound)
+			return fmt.Errorf("no run %s waits: %w", run, goclaw.ErrNotFound)
 		}
 		if err != nil {
 			return err

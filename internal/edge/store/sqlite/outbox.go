@@ -11,18 +11,15 @@ import (
 
 // insertReply puts a reply into the outbox, to be sent from its NextAt on.
 func (t *tx) insertReply(ctx context.Context, o goclaw.Outbound, now goclaw.Millis) error {
-	var known bool
-	if err := t.row(ctx, `SELECT EXISTS (SELECT 1 FROM outbox WHERE id = ?)`, []any{o.ID}, &known); err != nil {
-		return err
-	}
-	if known {
-		return fmt.Errorf("there is an outbound %s already", o.ID)
-	}
 	if o.CreatedAt == 0 {
 		o.CreatedAt = now
 	}
-	_, err := t.insert(ctx, `INSERT INTO outbox (id, session_key, run_id, text, state, next_at, created_at)
-		VALUES (?, ?, ?, ?, 'pending', ?, ?)`, o.ID, o.Session.String(), o.Run, o.Text, o.NextAt, o.CreatedAt)
+	n, err := t.exec(ctx, `INSERT INTO outbox (id, session_key, run_id, text, state, next_at, created_at)
+		SELECT ?1, ?2, ?3, ?4, 'pending', ?5, ?6 WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE id = ?1)`,
+		o.ID, o.Session.String(), o.Run, o.Text, o.NextAt, o.CreatedAt)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("there is an outbound %s already", o.ID)
+	}
 	return err
 }
 

@@ -35,6 +35,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"claim within the limits of lanes and agents", testClaimLimits},
 		{"claim what wakes", testClaimWaiting},
 		{"claim what wakes as the rest", testClaimWoken},
+		{"claim turns that are left to others", testClaimTurnsBefore},
 		{"claim tells who let go", testClaimTakenOver},
 		{"queue", testQueue},
 		{"heartbeat", testHeartbeat},

@@ -1,0 +1,217 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"goclaw"
+	"goclaw/internal/edge/store"
+)
+
+// closing is what must be known before a run ends, besides its own row.
+type closing struct {
+	waiting int64 // ordinal of the run of the requester's session that waits for workers, else 0
+	wakeAt  goclaw.Millis
+	others  bool // the requester has other unended workers
+	pending int
+	workers bool
+	item    bool // there is an inbox item of the announcement's id
+	reply   bool
+}
+
+// ask queues the questions. The row of the requester's run at the head of its
+// session stays locked, so that of two workers that end at once the second
+// knows of the first, and whoever begins to wait knows of both; so does the own
+// session's, at whose head another run is put.
+func (n *closing) ask(t *tx, run string, e goclaw.Ending) {
+	*n = closing{}
+	each(t.queue(`SELECT CASE WHEN state = 'waiting' AND waits_for = 'workers' THEN ordinal ELSE 0 END, coalesce(wake_at, 0)
+		FROM runs WHERE session_key = (SELECT requester_key FROM runs WHERE id = $1 AND trigger = 'spawn' AND requester_key <> '')
+			AND finished_at IS NULL AND head FOR UPDATE`, run),
+		func(rows pgx.Rows) error { return scan(rows, &n.waiting, &n.wakeAt) })
+	t.queue(`UPDATE sessions SET updated_at = greatest(updated_at, $2) WHERE key = (SELECT session_key FROM runs WHERE id = $1)`, run, e.Now)
+	var item, reply string
+	if e.Announce != nil {
+		item = e.Announce.ID
+	}
+	if e.Outbox != nil {
+		reply = e.Outbox.ID
+	}
+	into(t.queue(`SELECT EXISTS (SELECT 1 FROM runs AS child JOIN runs AS sibling ON sibling.requester_key = child.requester_key
+				WHERE child.id = $1 AND sibling.id <> $1 AND sibling.requester_key <> '' AND sibling.trigger = 'spawn' AND sibling.finished_at IS NULL),
+			EXISTS (SELECT 1 FROM inbox WHERE id = $2), EXISTS (SELECT 1 FROM outbox WHERE id = $3)`, run, item, reply),
+		&n.others, &n.item, &n.reply)
+	t.news(run, e.Consume, &n.pending, &n.workers)
+}
+
+// news queues the questions how much is pending for the run's session, without
+// some items, and whether that has unended workers.
+func (t *tx) news(run string, without []string, pending *int, workers *bool) {
+	if without == nil {
+		without = []string{}
+	}
+	into(t.queue(`SELECT (SELECT count(*) FROM inbox WHERE session_key = (SELECT session_key FROM runs WHERE id = $1)
+				AND consumed_at IS NULL AND parked_at IS NULL AND id <> ALL ($2)),
+			EXISTS (SELECT 1 FROM runs WHERE requester_key = (SELECT session_key FROM runs WHERE id = $1)
+				AND finished_at IS NULL AND trigger = 'spawn')`, run, without),
+		pending, workers)
+}
+
+// End closes the run; the next run of its session becomes ready with it. An
+// end that is on record already, by the same claim and to the letter, is
+// answered as done.
+func (s *Store) End(ctx context.Context, f goclaw.Fence, e goclaw.Ending) error {
+	const op = "end run"
+	p, err := encode(e.Batch)
+	if err == nil {
+		err = store.CheckEnding(f, e)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", op, f.Run, err)
+	}
+	return s.write(ctx, op, func(t *tx) error {
+		var r record
+		var n closing
+		t.lock(&r, f.Run)
+		p.inquire(t)
+		n.ask(t, f.Run, e)
+		if err := t.ask(); err != nil {
+			return err
+		}
+		if r.ended(f, e, n) {
+			if done, err := p.repeats(t, &r); done || err != nil {
+				return err
+			}
+		}
+		if err := r.held(f); err != nil {
+			return err
+		}
+		if err := p.check(&r); err != nil {
+			return err
+		}
+		switch {
+		case e.Announce != nil && n.item:
+			return fmt.Errorf("there is an inbox item %s already", e.Announce.ID)
+		case e.Outbox != nil && n.reply:
+			return fmt.Errorf("there is an outbound %s already", e.Outbox.ID)
+		case e.IfQuiet && (n.pending > 0 || n.workers):
+			return fmt.Errorf("run %s: %w", f.Run, goclaw.ErrWoken)
+		}
+		return t.close(&r, p, e, n)
+	})
+}
+
+// ended reports whether e is how the run has ended under the claim f.
+func (r *record) ended(f goclaw.Fence, e goclaw.Ending, n closing) bool {
+	return r.found && r.State == e.State && r.Epoch == f.Epoch &&
+		(e.Announce == nil || n.item) && (e.Outbox == nil || n.reply)
+}
+
+// close queues all that an ending writes.
+func (t *tx) close(r *record, p *page, e goclaw.Ending, n closing) error {
+	c := &change{}
+	if err := p.put(t, r, c); err != nil {
+		return err
+	}
+	c.to("state", e.State)
+	c.to("result", e.Result)
+	c.to("error", e.Error)
+	c.to("finished_at", e.Now)
+	c.to("owner", "")
+	c.to("head", false)
+	c.run(t, r.Ordinal)
+	t.write(`UPDATE runs SET head = true WHERE NOT head AND ordinal =
+		(SELECT ordinal FROM runs WHERE session_key = $1 AND finished_at IS NULL ORDER BY ordinal LIMIT 1)`, r.Session.String())
+	t.lose(r.ID)
+	for _, a := range e.Artifacts {
+		t.putArtifact(r.ID, a, e.Now)
+	}
+	if e.Return != nil {
+		t.write(`UPDATE inbox SET consumed_by = '', consumed_at = NULL, attempts = attempts + 1, next_at = $2, error = $3, parked_at = $4
+			WHERE consumed_by = $1 AND consumed_by <> ''`, r.ID, e.Return.NextAt, e.Return.Why, parkedAt(*e.Return, e.Now))
+	}
+	if e.Announce != nil {
+		t.putItem(store.Announced(e))
+	}
+	if e.Outbox != nil {
+		t.putReply(*e.Outbox, e.Now)
+	}
+	if e.Wake != nil && n.waiting != 0 {
+		at := e.Wake.Last
+		if n.others {
+			at = e.Wake.Next
+		}
+		t.wakeAt(n.waiting, n.wakeAt, at)
+	}
+	t.wake(r.ID)
+	return nil
+}
+
+// wakeAt makes a waiting run go on at a moment, unless it does so earlier.
+func (t *tx) wakeAt(ordinal int64, already, at goclaw.Millis) {
+	if sooner := store.Sooner(already, at); sooner != already {
+		t.write(`UPDATE runs SET wake_at = $2 WHERE ordinal = $1`, ordinal, sooner)
+	}
+}
+
+// parkedAt is when a failed delivery was parked, NULL if it was not.
+func parkedAt(r goclaw.Return, now goclaw.Millis) *goclaw.Millis {
+	if !r.Parked {
+		return nil
+	}
+	return &now
+}
+
+// Suspend appends, and gives the run's slot back. A suspension that is on
+// record already, by the same claim and to the letter, is answered as done.
+func (s *Store) Suspend(ctx context.Context, f goclaw.Fence, w goclaw.Suspension) error {
+	const op = "suspend run"
+	p, err := encode(w.Batch)
+	if err == nil {
+		err = store.CheckSuspension(w)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", op, f.Run, err)
+	}
+	return s.write(ctx, op, func(t *tx) error {
+		var r record
+		var pending int
+		var workers bool
+		t.lock(&r, f.Run)
+		p.inquire(t)
+		t.news(f.Run, w.Consume, &pending, &workers)
+		if err := t.ask(); err != nil {
+			return err
+		}
+		if r.State == goclaw.StateWaiting && r.Epoch == f.Epoch && r.WaitsFor == w.For {
+			if done, err := p.repeats(t, &r); done || err != nil {
+				return err
+			}
+		}
+		if err := r.held(f); err != nil {
+			return err
+		}
+		if err := p.check(&r); err != nil {
+			return err
+		}
+		left := w.For == goclaw.WaitWorkers && w.Until == 0 && !workers
+		if left || pending != w.Seen {
+			return fmt.Errorf("run %s: %w", f.Run, goclaw.ErrWoken)
+		}
+		c := &change{}
+		if err := p.put(t, &r, c); err != nil {
+			return err
+		}
+		c.to("state", goclaw.StateWaiting)
+		c.to("owner", "")
+		c.to("waits_for", w.For)
+		c.to("wake_at", orNull(store.Sooner(w.Until, r.Deadline)))
+		c.run(t, r.Ordinal)
+		if w.Until != 0 && w.Until <= w.Now {
+			t.wake(r.ID)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,93 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"goclaw/internal/edge/store/postgres"
+	"goclaw/internal/edge/store/postgres/pgtest"
+)
+
+// server is shared by all tests that do not stop it; nil if there is none.
+var server *pgtest.Server
+
+var databases atomic.Int64
+
+// template is a database with the schema and nothing in it.
+const template = "goclaw_template"
+
+func TestMain(m *testing.M) {
+	ctx := context.Background()
+	s, err := pgtest.Start(ctx, "", "fsync=off", "synchronous_commit=on", "autovacuum=off")
+	switch {
+	case errors.Is(err, pgtest.ErrNoServer):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	default:
+		server = s
+		if err := prepare(ctx, s); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			_ = s.Stop()
+			os.Exit(1)
+		}
+	}
+	code := m.Run()
+	if server != nil {
+		if err := server.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func prepare(ctx context.Context, s *pgtest.Server) error {
+	if err := s.CreateDatabase(ctx, template, ""); err != nil {
+		return err
+	}
+	store, err := postgres.Open(ctx, s.URL(template), postgres.Options{})
+	if err != nil {
+		return err
+	}
+	return store.Close()
+}
+
+// database makes a database of the test's own, with the schema, and returns its
+// URL.
+func database(t *testing.T) string {
+	t.Helper()
+	if server == nil {
+		t.Skip(pgtest.ErrNoServer)
+	}
+	name := fmt.Sprintf("test_%d", databases.Add(1))
+	if err := server.CreateDatabase(t.Context(), name, template); err != nil {
+		t.Fatal(err)
+	}
+	return server.URL(name)
+}
+
+// open opens a store until the test ends.
+func open(t *testing.T, url string, o postgres.Options) *postgres.Store {
+	t.Helper()
+	s, err := postgres.Open(t.Context(), url, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}

@@ -1,0 +1,142 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"goclaw"
+	"goclaw/internal/edge/store"
+)
+
+// putReply queues a reply, to be sent from its NextAt on.
+func (t *tx) putReply(o goclaw.Outbound, now goclaw.Millis) {
+	if o.CreatedAt == 0 {
+		o.CreatedAt = now
+	}
+	t.write(`INSERT INTO outbox (id, session_key, run_id, text, state, next_at, created_at) VALUES ($1, $2, $3, $4, 'pending', $5, $6)`,
+		o.ID, o.Session.String(), o.Run, o.Text, o.NextAt, o.CreatedAt)
+}
+
+// Outbox returns the replies that are due at now, in order: of each session
+// only the oldest that is pending or being sent, so that a reply never
+// overtakes another. limit 0 means all.
+func (s *Store) Outbox(ctx context.Context, now goclaw.Millis, limit int) ([]goclaw.Outbound, error) {
+	var most *int
+	if limit > 0 {
+		most = &limit
+	}
+	var due []goclaw.Outbound
+	err := s.read(ctx, "read outbox", func(b *pgx.Batch) {
+		due = nil
+		each(queue(b, `SELECT id, session_key, run_id, text, state, attempts, next_at, error, created_at FROM outbox
+			WHERE n IN (SELECT min(n) FROM outbox WHERE state IN ('pending', 'sending') GROUP BY session_key) AND next_at <= $1
+			ORDER BY n LIMIT $2`, now, most), func(rows pgx.Rows) error {
+			var o goclaw.Outbound
+			var key string
+			if err := scan(rows, &o.ID, &key, &o.Run, &o.Text, &o.State, &o.Attempts, &o.NextAt, &o.Error, &o.CreatedAt); err != nil {
+				return err
+			}
+			if err := o.Session.UnmarshalText([]byte(key)); err != nil {
+				return err
+			}
+			due = append(due, o)
+			return nil
+		})
+	})
+	return due, err
+}
+
+// MarkOutbox records what became of a reply: pending and sending ones are due
+// again at the given time, parked ones are parked since then; sending counts
+// as an attempt.
+func (s *Store) MarkOutbox(ctx context.Context, id, state string, at goclaw.Millis, errText string) error {
+	const op = "mark outbox"
+	if err := store.CheckMark(state); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	var marked int64
+	err := s.write(ctx, op, func(t *tx) error {
+		t.again = state != "sending"
+		count(t.write(`UPDATE outbox SET state = $2, next_at = $3, error = $4,
+				attempts = attempts + CASE WHEN $2 = 'sending' THEN 1 ELSE 0 END,
+				parked_at = CASE WHEN $2 = 'parked' THEN $3::bigint END
+			WHERE id = $1 AND state <> '`+store.Dismissed+`'`, id, state, at, errText), &marked)
+		return nil
+	})
+	if err == nil && marked == 0 {
+		err = fmt.Errorf("%s: outbound %s: %w", op, id, goclaw.ErrNotFound)
+	}
+	return err
+}
+
+// PutArtifact stores data as the artifact a of the run that f claims, in place
+// of one of the same name. a's Run, Size, SHA256 and CreatedAt are set here; a
+// SHA256 that is given must be right.
+func (s *Store) PutArtifact(ctx context.Context, f goclaw.Fence, a goclaw.Artifact, data []byte, now goclaw.Millis) error {
+	const op = "put artifact"
+	sum := store.ContentSHA(data)
+	switch {
+	case a.Name == "":
+		return fmt.Errorf("%s: it has no name", op)
+	case a.SHA256 != "" && a.SHA256 != sum:
+		return fmt.Errorf("%s %s: the given SHA-256 is %s, the content's %s", op, a.Name, a.SHA256, sum)
+	}
+	return s.write(ctx, op, func(t *tx) error {
+		t.again = true
+		var r record
+		t.lock(&r, f.Run)
+		if err := t.ask(); err != nil {
+			return err
+		}
+		if err := r.held(f); err != nil {
+			return err
+		}
+		t.putArtifact(f.Run, goclaw.ArtifactData{Name: a.Name, MediaType: a.MediaType, Data: data}, now)
+		return nil
+	})
+}
+
+func (t *tx) putArtifact(run string, a goclaw.ArtifactData, now goclaw.Millis) {
+	sum := store.ContentSHA(a.Data)
+	t.putBlobs([]goclaw.Blob{{SHA256: sum, Data: a.Data}})
+	t.write(`INSERT INTO artifacts (run_id, name, sha256, size, media_type, created_at) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (run_id, name) DO UPDATE SET sha256 = excluded.sha256, size = excluded.size,
+			media_type = excluded.media_type, created_at = excluded.created_at`,
+		run, a.Name, sum, len(a.Data), a.MediaType, now)
+}
+
+// Artifacts returns what the run left, by name.
+func (s *Store) Artifacts(ctx context.Context, run string) ([]goclaw.Artifact, error) {
+	var found []goclaw.Artifact
+	err := s.read(ctx, "list artifacts", func(b *pgx.Batch) {
+		found = nil
+		each(queue(b, `SELECT name, sha256, size, media_type, created_at FROM artifacts WHERE run_id = $1 ORDER BY name`, run),
+			func(rows pgx.Rows) error {
+				a := goclaw.Artifact{Run: run}
+				err := scan(rows, &a.Name, &a.SHA256, &a.Size, &a.MediaType, &a.CreatedAt)
+				found = append(found, a)
+				return err
+			})
+	})
+	return found, err
+}
+
+// Blob returns stored content by its SHA-256.
+func (s *Store) Blob(ctx context.Context, sha string) ([]byte, error) {
+	const op = "read blob"
+	var found [][]byte
+	err := s.read(ctx, op, func(b *pgx.Batch) {
+		found = nil
+		list(queue(b, `SELECT data FROM blobs WHERE sha256 = $1`, sha), &found)
+	})
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("%s %s: %w", op, sha, goclaw.ErrNotFound)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return bytes.Clone(found[0]), nil
+}

@@ -31,6 +31,7 @@ type job struct {
 	state turn.State
 
 	prompt  goclaw.Prompt
+	system  []goclaw.SystemBlock // the prompt rendered
 	history []goclaw.Message
 }
 
@@ -201,6 +202,7 @@ func (j *job) loadPrompt() error {
 	if err := json.Unmarshal(raw, &j.prompt); err != nil {
 		return fmt.Errorf("recorded prompt %s: %w", j.state.Prompt.PromptSHA, err)
 	}
+	j.system = prompt.Render(j.prompt)
 	return j.loadHistory()
 }
 
@@ -245,7 +247,7 @@ func (j *job) assemble() error {
 		return err
 	}
 	input := prompt.Envelope(prompt.Turn{Run: j.r, Text: text, Now: time.Now().In(j.e.o.Zone), Active: active})
-	j.prompt = made.prompt
+	j.prompt, j.system = made.prompt, made.system
 	first := &goclaw.PromptEvent{PromptSHA: made.blob.SHA256, Input: input, Inbox: ids(ready)}
 	for _, it := range ready {
 		first.Tried = max(first.Tried, it.Attempts)

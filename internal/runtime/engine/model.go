@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"goclaw"
-	"goclaw/internal/core/prompt"
 	"goclaw/internal/core/turn"
 )
 
@@ -134,7 +133,7 @@ func (j *job) request(model string) goclaw.ModelRequest {
 	msgs := make([]goclaw.Message, 0, len(j.history)+2*len(j.state.Steps)+1)
 	msgs = append(msgs, j.history...)
 	return goclaw.ModelRequest{
-		Model: model, System: prompt.Render(j.prompt), Tools: j.prompt.Tools,
+		Model: model, System: j.system, Tools: j.prompt.Tools,
 		Messages: append(msgs, j.state.Messages()...),
 		Thinking: j.prompt.Thinking, MaxTokens: j.prompt.MaxTokens,
 		Session: j.r.Session.String(),

@@ -1,6 +1,9 @@
-// Package store holds what the stores below it share: which requests they all
-// refuse before they look at what is stored, and how content is addressed.
+// Package store holds what the stores below it share, as pure functions: which
+// requests they all refuse before they look at what is stored, what they make
+// of those that they take (a run's place in its tree, the calls that a batch
+// books, what a takeover is told of), which workers run next, whether a
+// reservation fits its limits, and how an allowance fills.
 //
-// It stores nothing and does no I/O. Invariant: what one store refuses here,
-// every store refuses, with the same words.
+// It stores nothing, does no I/O and never reads the clock. Invariant: what
+// one store refuses or decides here, every store does, with the same words.
 package store

@@ -72,5 +72,5 @@ func until(b Bucket, level, need float64, perMinute int) goclaw.Millis {
 	if perMinute <= 0 || level >= need-rounding {
 		return 0
 	}
-	return b.At + goclaw.Millis(max(1, math.Ceil((need-level)*60_000/float64(perMinute))))
+	return b.At + goclaw.Millis(max(1, math.Ceil((need-rounding/2-level)*60_000/float64(perMinute))))
 }

@@ -48,10 +48,10 @@ func (s *Store) Clone() *Store {
 
 // twins copies what the pointers point to.
 func twins[T any](list []*T) []*T {
-	copies := make([]*T, len(list))
-	for i, one := range list {
+	var copies []*T
+	for _, one := range list {
 		twin := *one
-		copies[i] = &twin
+		copies = append(copies, &twin)
 	}
 	return copies
 }

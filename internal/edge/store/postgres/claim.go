@@ -14,6 +14,9 @@ import (
 	"goclaw/internal/edge/store"
 )
 
+// patience is how long a claim waits for runs that are all locked.
+const patience = 500 * time.Millisecond
+
 // now is a statement's time for leases: the given one, or with none the
 // database's.
 func now(param string) string {
@@ -53,12 +56,14 @@ type hall struct {
 // Claim takes runs for an owner, in the order that the engine's contract
 // gives. It reads what there is in one round trip and, if that is something,
 // claims in another. A claim in between by somebody else, whose runs it could
-// not count, makes it choose anew.
+// not count, makes it choose anew, and so does, for a moment, a run that is
+// locked: an owner that lost its lease may still be writing.
 func (s *Store) Claim(ctx context.Context, c goclaw.ClaimRequest) ([]goclaw.Claimed, error) {
 	const op = "claim runs"
 	if c.Max <= 0 {
 		return nil, ctx.Err()
 	}
+	began := time.Now()
 	for try := 1; ; try++ {
 		claimed, err := s.doubts.settle(ctx, s, c.Owner)
 		if err != nil || len(claimed) > 0 {
@@ -73,7 +78,7 @@ func (s *Store) Claim(ctx context.Context, c goclaw.ClaimRequest) ([]goclaw.Clai
 			return nil, nil
 		}
 		claimed, won, err := s.claim(ctx, op, c, h.turn, chosen)
-		if err != nil || won {
+		if err != nil || len(claimed) > 0 || won && time.Since(began) > patience {
 			return claimed, err
 		}
 		if err := pause(ctx, time.Duration(rand.IntN(min(try, 10)*500))*time.Microsecond); err != nil {

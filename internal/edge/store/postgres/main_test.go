@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
 	"goclaw/internal/edge/store/postgres"
@@ -64,7 +65,7 @@ func prepare(ctx context.Context, s *pgtest.Server) error {
 }
 
 // database makes a database of the test's own, with the schema, and returns its
-// URL.
+// URL. It is gone when the test ends.
 func database(t *testing.T) string {
 	t.Helper()
 	if server == nil {
@@ -74,7 +75,26 @@ func database(t *testing.T) string {
 	if err := server.CreateDatabase(t.Context(), name, template); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := server.DropDatabase(context.WithoutCancel(t.Context()), name); err != nil {
+			t.Error(err)
+		}
+	})
 	return server.URL(name)
+}
+
+// wipe empties a database of everything but its schema, which is faster than to
+// make another.
+func wipe(ctx context.Context, url string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, `DO $$ BEGIN
+		EXECUTE (SELECT 'TRUNCATE ' || string_agg(quote_ident(tablename), ', ') || ' RESTART IDENTITY'
+			FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN ('goclaw_schema', 'turnstile'));
+	END $$`)
+	return errors.Join(err, conn.Close(ctx))
 }
 
 // open opens a store until the test ends.

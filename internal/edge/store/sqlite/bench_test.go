@@ -10,14 +10,26 @@ import (
 
 func BenchmarkRun(b *testing.B) {
 	storetest.Bench(b, func(b *testing.B) storetest.Store {
-		s, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "goclaw.db"), sqlite.Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Cleanup(func() {
-			b.ReportMetric(float64(s.Commits())/float64(b.N), "commits/run")
-			_ = s.Close()
-		})
+		s := openBench(b)
+		b.Cleanup(func() { b.ReportMetric(float64(s.Commits())/float64(b.N), "commits/run") })
 		return s
 	})
+}
+
+func BenchmarkQueue(b *testing.B) {
+	storetest.BenchQueue(b, func(b *testing.B) storetest.Store { return openBench(b) })
+}
+
+func BenchmarkReserve(b *testing.B) {
+	storetest.BenchReserve(b, func(b *testing.B) storetest.Store { return openBench(b) })
+}
+
+func openBench(b *testing.B) *sqlite.Store {
+	b.Helper()
+	s, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "goclaw.db"), sqlite.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = s.Close() })
+	return s
 }

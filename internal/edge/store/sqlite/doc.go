@@ -14,7 +14,14 @@
 //
 // Invariants of the tables: a run whose finished_at is NULL has not ended; of a
 // session's unended runs exactly the oldest has head = 1; the owner of a
-// running run has a row in processes.
+// running run has a row in processes; a waiting run has no owner; of a run at
+// most one hold is not spent, and it is of the run's epoch. No write relies on
+// a unique index of runs, events, inbox or outbox.
+//
+// A claim looks at runs that can be taken, and of those queued in one lane at
+// the oldest only: it costs the same however many are behind them. A
+// reservation sums the calls of its tree or day, which takes some 2 ms for
+// 10,000 of them.
 //
 // A bare parameter as a LIMIT, or compared with a column that a partial index
 // compares too, makes SQLite compile the statement anew at every execution,

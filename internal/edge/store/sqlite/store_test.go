@@ -36,6 +36,33 @@ func TestStore(t *testing.T) {
 	})
 }
 
+// TestStoreWithoutGuards drops every unique index that could hide a double:
+// the store must not need them.
+func TestStoreWithoutGuards(t *testing.T) {
+	guards := []string{"runs_id ON runs (id)", "runs_idempotent ON runs (idempotent)", "events_seq ON events (run_id, seq)",
+		"inbox_id ON inbox (id)", "outbox_id ON outbox (id)"}
+	storetest.Run(t, func(t *testing.T) storetest.Store {
+		path := filepath.Join(t.TempDir(), "goclaw.db")
+		makeEmpty(t, path)
+		for _, guard := range guards {
+			name, _, _ := strings.Cut(guard, " ")
+			query(t, path, "DROP INDEX "+name)
+			query(t, path, "CREATE INDEX "+guard)
+		}
+		if got := query(t, path, `SELECT name FROM sqlite_schema WHERE sql LIKE '%UNIQUE%'`); got != "name\n" {
+			t.Fatalf("these are left:\n%s", got)
+		}
+		return open(t, path, sqlite.Options{})
+	})
+}
+
+func makeEmpty(t *testing.T, path string) {
+	t.Helper()
+	if err := open(t, path, sqlite.Options{}).Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestCloseWritesTheLogBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "goclaw.db")
 	s := open(t, path, sqlite.Options{})

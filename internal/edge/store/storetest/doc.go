@@ -6,6 +6,7 @@
 //		storetest.Run(t, func(t *testing.T) storetest.Store { … })
 //	}
 //
+// Agree compares it with another one, its model, doing random things to both.
 // It repeats the engine's interfaces instead of importing them, because an
 // adapter never imports what uses it; that the two agree is checked where they
 // meet. It refuses to look behind the interface: durability and files are

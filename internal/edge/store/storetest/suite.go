@@ -5,10 +5,24 @@ import "testing"
 // Run runs the suite; open gives each test a new, empty store and closes it
 // when the test ends.
 func Run(t *testing.T, open func(t *testing.T) Store) {
-	tests := []struct {
-		name string
-		test func(*world)
-	}{
+	for _, list := range [][]example{
+		intakeExamples(), leasesExamples(), logExamples(), waitingExamples(),
+		inboxExamples(), purseExamples(), catalogExamples(), racesExamples(),
+	} {
+		for _, tt := range list {
+			t.Run(tt.name, func(t *testing.T) { tt.test(newWorld(t, open)) })
+		}
+	}
+}
+
+// example is one test of the suite.
+type example struct {
+	name string
+	test func(*world)
+}
+
+func intakeExamples() []example {
+	return []example{
 		{"accept keeps every field", testAcceptFields},
 		{"accept makes the session", testAcceptSession},
 		{"accept refuses", testAcceptRefuses},
@@ -19,7 +33,11 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"accept within the limit of the tree", testAcceptTree},
 		{"cancel", testCancel},
 		{"cancel cascades", testCancelCascade},
+	}
+}
 
+func leasesExamples() []example {
+	return []example{
 		{"claim starts a run", testClaimStarts},
 		{"claim one run per session", testClaimSession},
 		{"claim within the limit of workers", testClaimWorkers},
@@ -39,7 +57,11 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"claim tells who let go", testClaimTakenOver},
 		{"queue", testQueue},
 		{"heartbeat", testHeartbeat},
+	}
+}
 
+func logExamples() []example {
+	return []example{
 		{"append", testAppend},
 		{"append all or nothing", testAppendAtomic},
 		{"append fenced", testAppendFenced},
@@ -53,7 +75,11 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"end leaves artifacts", testEndArtifacts},
 		{"artifacts", testArtifacts},
 		{"recovery", testRecovery},
+	}
+}
 
+func waitingExamples() []example {
+	return []example{
 		{"suspend", testSuspend},
 		{"suspend unless woken", testSuspendWoken},
 		{"suspend until the deadline", testSuspendDeadline},
@@ -62,7 +88,11 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"workers wake their parent", testWake},
 		{"post", testPost},
 		{"resume", testResume},
+	}
+}
 
+func inboxExamples() []example {
+	return []example{
 		{"inbox", testInbox},
 		{"inbox consumes once", testConsume},
 		{"inbox group", testGroupOpen},
@@ -75,14 +105,22 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"tidy archives", testTidyArchive},
 		{"outbox", testOutbox},
 		{"outbox parks", testParkedReplies},
+	}
+}
 
+func purseExamples() []example {
+	return []example{
 		{"reserve", testReserve},
 		{"reserve within every limit", testReserveLimits},
 		{"reserve counts what was lost", testReserveLost},
 		{"usage", testUsage},
 		{"rate", testRate},
 		{"pause", testPause},
+	}
+}
 
+func catalogExamples() []example {
+	return []example{
 		{"find a run", testFind},
 		{"list runs", testRuns},
 		{"counts", testCounts},
@@ -91,7 +129,11 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"sessions", testSessions},
 		{"nothing shared", testNothingShared},
 		{"ended contexts and stores", testEnded},
+	}
+}
 
+func racesExamples() []example {
+	return []example{
 		{"concurrent claims", testConcurrentClaims},
 		{"concurrent acceptances", testConcurrentChildren},
 		{"concurrent keys", testConcurrentKey},
@@ -108,8 +150,5 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"race of claim and cancel", testRaceClaimCancel},
 		{"race of zombie and heir", testRaceZombie},
 		{"race of unpark and dismiss", testRaceDecision},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) { tt.test(newWorld(t, open)) })
 	}
 }

@@ -123,8 +123,10 @@ func freePort() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer l.Close()
 	addr, ok := l.Addr().(*net.TCPAddr)
+	if err := l.Close(); err != nil {
+		return 0, err
+	}
 	if !ok {
 		return 0, fmt.Errorf("no port: listening on %v", l.Addr())
 	}
@@ -216,15 +218,24 @@ func (s *Server) ready(ctx context.Context, p *process) error {
 // CreateDatabase makes a database as a copy of another, which nobody may be
 // using; "" makes an empty one.
 func (s *Server) CreateDatabase(ctx context.Context, name, template string) error {
+	if template == "" {
+		template = "template0"
+	}
+	return s.exec(ctx, fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s",
+		pgx.Identifier{name}.Sanitize(), pgx.Identifier{template}.Sanitize()))
+}
+
+// DropDatabase removes a database, and breaks off whoever uses it.
+func (s *Server) DropDatabase(ctx context.Context, name string) error {
+	return s.exec(ctx, fmt.Sprintf("DROP DATABASE %s WITH (FORCE)", pgx.Identifier{name}.Sanitize()))
+}
+
+func (s *Server) exec(ctx context.Context, text string) error {
 	conn, err := pgx.Connect(ctx, s.URL("postgres"))
 	if err != nil {
 		return err
 	}
-	if template == "" {
-		template = "template0"
-	}
-	_, err = conn.Exec(ctx, fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s",
-		pgx.Identifier{name}.Sanitize(), pgx.Identifier{template}.Sanitize()))
+	_, err = conn.Exec(ctx, text)
 	return errors.Join(err, conn.Close(ctx))
 }
 

@@ -39,7 +39,7 @@ func (j *job) callModel() error {
 	j.e.o.Hook("model.after")
 	j.nameCalls(&reply.Message)
 	model := goclaw.Event{Kind: goclaw.EventModel, Model: &goclaw.ModelEvent{
-		Message: reply.Message, Stop: reply.Stop, Usage: j.priced(reply.Usage),
+		Message: reply.Message, Stop: reply.Stop, Usage: j.priced(j.counted(reply)),
 		Model: reply.Model, TookMs: time.Since(began).Milliseconds(), Tries: tries,
 	}}
 	if calls := reply.Message.Calls(); len(calls) > 0 {

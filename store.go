@@ -170,9 +170,10 @@ type Suspension struct {
 	For   WaitReason
 	Until Millis // 0: until something wakes it; its deadline does in any case
 
-	// Seen is how many inbox items the run knows to be pending for its
-	// session. With another number the error is ErrWoken; also if the run waits
-	// for workers with no Until, and its session has none that is unended.
+	// Seen is how many inbox items the run knows to be pending for its session,
+	// without those that it consumes. With another number the error is ErrWoken;
+	// also if the run waits for workers with no Until, and its session has none
+	// that is unended.
 	Seen int
 }
 

@@ -54,7 +54,7 @@ func (e *Engine) dispatch(ctx, work context.Context) error {
 		if e.ended.Swap(false) {
 			var err error
 			if next, err = e.wakeRequesters(ctx); err != nil && ctx.Err() == nil {
-				e.o.Log.Error("announcements could not be looked at; trying again", "err", err)
+				e.complain("announcements could not be looked at", err)
 			}
 		}
 		found, err := e.claim(ctx, work, first)
@@ -62,7 +62,7 @@ func (e *Engine) dispatch(ctx, work context.Context) error {
 		case err == nil:
 			first = first && found == e.o.Batch
 		case ctx.Err() == nil:
-			e.o.Log.Error("runs could not be claimed; trying again", "err", err)
+			e.complain("runs could not be claimed", err)
 		}
 		if found == e.o.Batch {
 			continue
@@ -230,7 +230,7 @@ func (e *Engine) beat(ctx, work context.Context) {
 		})
 		cancel()
 		if err != nil {
-			e.o.Log.Error("the lease could not be renewed; trying again", "err", err)
+			e.complain("the lease could not be renewed", err)
 			continue
 		}
 		for id, j := range held {
@@ -238,6 +238,22 @@ func (e *Engine) beat(ctx, work context.Context) {
 				j.stop(errLost)
 			}
 		}
+	}
+}
+
+// complain logs what fails, again only every half minute: what is tried each
+// second would fill the log while a database is away.
+func (e *Engine) complain(what string, err error) {
+	const again = 30 * time.Second
+	e.mu.Lock()
+	last, now := e.complaints[what], time.Now()
+	quiet := !last.IsZero() && now.Sub(last) < again
+	if !quiet {
+		e.complaints[what] = now
+	}
+	e.mu.Unlock()
+	if !quiet {
+		e.o.Log.Error(what+"; trying again", "err", err)
 	}
 }
 
@@ -265,7 +281,7 @@ func (e *Engine) lookForCancels(ctx context.Context) {
 	ids, err := e.o.Store.Asked(ctx, e.o.Owner)
 	if err != nil {
 		if ctx.Err() == nil {
-			e.o.Log.Error("cancellations could not be looked at; trying again", "err", err)
+			e.complain("cancellations could not be looked at", err)
 		}
 		return
 	}
@@ -304,6 +320,6 @@ func (e *Engine) tidy(ctx context.Context) {
 		before = goclaw.At(time.Now().Add(-e.o.ArchiveAfter))
 	}
 	if _, err := e.o.Store.Tidy(ctx, goclaw.At(time.Now()), before); err != nil && ctx.Err() == nil {
-		e.o.Log.Error("sessions could not be tidied; trying again", "err", err)
+		e.complain("sessions could not be tidied", err)
 	}
 }

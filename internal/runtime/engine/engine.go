@@ -89,11 +89,12 @@ type Engine struct {
 	drain   chan struct{}   // closed when steps are not to be begun any more
 	nudged  map[string]bool // inbox items that woke a waiting run; the dispatcher's own
 
-	mu        sync.Mutex
-	inFlight  map[string]*job
-	early     map[string]string // why claimed runs whose jobs are to start yet shall stop
-	recovered []string          // the runs taken over last
-	jobs      sync.WaitGroup
+	mu         sync.Mutex
+	complaints map[string]time.Time // when what was last complained of
+	inFlight   map[string]*job
+	early      map[string]string // why claimed runs whose jobs are to start yet shall stop
+	recovered  []string          // the runs taken over last
+	jobs       sync.WaitGroup
 }
 
 // The causes that end a run's work.
@@ -135,7 +136,7 @@ func New(o Options) (*Engine, error) {
 	e := &Engine{
 		o: o, tools: map[string]goclaw.Tool{}, schemas: map[string]*schema.Schema{},
 		wake: make(chan struct{}, 1), drain: make(chan struct{}),
-		inFlight: map[string]*job{}, early: map[string]string{}, nudged: map[string]bool{},
+		inFlight: map[string]*job{}, early: map[string]string{}, nudged: map[string]bool{}, complaints: map[string]time.Time{},
 	}
 	for _, t := range o.Tools {
 		if err := e.AddTool(t); err != nil {

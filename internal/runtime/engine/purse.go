@@ -120,6 +120,19 @@ func (j *job) weigh(req goclaw.ModelRequest) int64 {
 	return budget.Estimate(req)
 }
 
+// counted is what the call took: as the provider says, or, if it says nothing,
+// at most what a budget must assume.
+func (j *job) counted(reply goclaw.ModelReply) goclaw.Usage {
+	if !reply.Usage.IsZero() {
+		return reply.Usage
+	}
+	return goclaw.Usage{
+		Input:   j.weigh(j.request("")),
+		Output:  budget.EstimateAfter(0, budget.Weigh(reply.Message)),
+		CostUSD: reply.Usage.CostUSD,
+	}
+}
+
 // priced adds the cost to what a provider counted.
 func (j *job) priced(u goclaw.Usage) goclaw.Usage {
 	if u.CostUSD == nil {

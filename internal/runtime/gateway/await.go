@@ -33,14 +33,14 @@ func (g *Gateway) Await(ctx context.Context, id string, workers bool) (goclaw.Ou
 			return goclaw.Outcome{}, err
 		}
 		if first.State.Ended() { // before that there is nothing to gather
-			out, done, err := g.outcome(ctx, first)
+			out, done, err := g.outcome(ctx, first, workers)
 			if err != nil || done || !workers {
 				return out, err
 			}
 		}
 		select {
 		case <-ctx.Done():
-			out, _, err := g.outcome(context.WithoutCancel(ctx), first)
+			out, _, err := g.outcome(context.WithoutCancel(ctx), first, workers)
 			if err != nil {
 				return out, err
 			}
@@ -79,8 +79,9 @@ func rest(ctx context.Context, notices <-chan goclaw.Notice, d time.Duration) {
 // is under way any more. The record changes while it is read: the turn that
 // tells a result may be accepted just after the turns were listed, and take the
 // result before it is missed. So done is said only if a second look, later than
-// the one at the pending results, finds the same runs.
-func (g *Gateway) outcome(ctx context.Context, first goclaw.Run) (goclaw.Outcome, bool, error) {
+// the one at the pending results, finds the same runs. Without workers it is
+// that of the first turn, whatever came after it.
+func (g *Gateway) outcome(ctx context.Context, first goclaw.Run, workers bool) (goclaw.Outcome, bool, error) {
 	for known := 0; ; {
 		f, err := g.family(ctx, first)
 		if err != nil {
@@ -89,6 +90,9 @@ func (g *Gateway) outcome(ctx context.Context, first goclaw.Run) (goclaw.Outcome
 		waiting, err := g.untold(ctx, f)
 		if err != nil {
 			return goclaw.Outcome{}, false, err
+		}
+		if !workers {
+			f.turns = f.turns[:1]
 		}
 		out, done := f.outcome(waiting)
 		size := len(f.turns) + len(f.spawned)

@@ -202,16 +202,18 @@ func (b *bench) scaled(ctx context.Context, c *cluster, n int) (_ []Figure, err 
 	if c.traced {
 		shares = append(shares, ms("in statements", per(after.statements-before.statements)))
 	}
-	return []Figure{{
+	rate := Figure{
 		ID: fmt.Sprintf("runs.postgres.%d", n), Name: "Durable runs per second, PostgreSQL, " + name,
 		Values: []Value{count("runs", f.rate(f.took), "/s"), count("accepted", f.rate(f.accepted), "/s"), work(f.goclaw, f.runs)},
-		Means:  floodMeans + fmt.Sprintf("One gateway takes the messages in; it and %s execute the runs.", name),
-		How:    b.floodHow() + "A private PostgreSQL server with its defaults for durability, reached over the loopback interface.",
-	}, {
-		ID: fmt.Sprintf("runs.postgres.%d.share", n), Name: "  who is busy meanwhile",
+		Means:  fmt.Sprintf("The same with the runs in PostgreSQL. One gateway takes the messages in; it and %s execute the runs.", name),
+		How:    "As with SQLite, on a private PostgreSQL server with its defaults for durability, reached over the loopback interface.",
+	}
+	share := Figure{
+		ID: rate.ID + ".share", Name: "  who is busy meanwhile",
 		Values: append(append(shares, share("CPU of PostgreSQL", cpu, f.took)), f.shares()...),
 		Means: "The database's own share: transactions that wrote, syncs of its log (transactions that commit together share one), the time in which a connection " +
-			"was at work (many are at once), and its processor time. Then how much of all processors each process used: what is nearest to the whole limits.",
+			"was at work (many are at once), and its processor time. Then as with SQLite.",
 		How: "pg_current_snapshot, pg_stat_wal and pg_stat_statements before and after; processor time of the server and all its processes from /proc/PID/stat.",
-	}}, nil
+	}
+	return []Figure{rate, share}, nil
 }

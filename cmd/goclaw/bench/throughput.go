@@ -80,14 +80,6 @@ func (f flood) shares() []Value {
 	return []Value{share("CPU of goclaw", f.goclaw, f.took), share("of the model server", f.models, f.took), share("of the bench", f.bench, f.took)}
 }
 
-const floodMeans = "How many turns per second are taken all the way, each recorded durably: accept, claim, prompt, model call over HTTP, reply and end. " +
-	"Accepted counts the durable receipts while that goes on; its own CPU is goclaw's processor time per run. "
-
-func (b *bench) floodHow() string {
-	return fmt.Sprintf("%d messages by %d clients at once over HTTP to %d sessions (turns of one session follow each other and see what came before), "+
-		"until nothing is left to do. goclaw, database, model server and bench share the machine's CPUs. ", b.size.runs, b.size.writers, sessionCount)
-}
-
 // onSQLite is one gateway, which owns its database.
 func (b *bench) onSQLite(ctx context.Context) (_ []Figure, err error) {
 	fsync, err := b.syncTime(ctx)
@@ -114,7 +106,10 @@ func (b *bench) onSQLite(ctx context.Context) (_ []Figure, err error) {
 		ID: "runs", Name: "Durable runs per second, whole path", Values: []Value{
 			count("runs", f.rate(f.took), "/s"), count("accepted", f.rate(f.accepted), "/s"), work(f.goclaw, f.runs),
 		},
-		Means: floodMeans + "SQLite has one owner: one process.", How: b.floodHow(),
+		Means: "How many turns per second are taken all the way, each recorded durably: accept, claim, prompt, model call over HTTP, reply and end. " +
+			"Accepted counts the durable receipts while that goes on; its own CPU is goclaw's processor time per run. SQLite has one owner: one process.",
+		How: fmt.Sprintf("%d messages by %d clients at once over HTTP to %d sessions (turns of one session follow each other and see what came before), "+
+			"until nothing is left to do. goclaw, database, model server and bench share the machine's CPUs.", b.size.runs, b.size.writers, sessionCount),
 		Aim: &Aim{Label: "runs", Bound: runsAim, Least: true, Words: "≥ 500/s"},
 	}, {
 		ID: "runs.share", Name: "  who is busy meanwhile", Values: append([]Value{

@@ -19,6 +19,9 @@ func (o overBudget) Error() string { return string(o) }
 // says which limit is reached. billed says that the try before this one may
 // have been.
 func (j *job) afford(req *goclaw.ModelRequest, billed bool) error {
+	if j.r.Profile.Budget == (goclaw.Budget{}) {
+		return nil
+	}
 	price, known := j.e.o.Prices(j.r.Profile.Model)
 	ask := budget.Ask{
 		Model: j.r.Profile.Model, Budget: j.r.Profile.Budget, Worker: j.r.Trigger == goclaw.TriggerSpawn,

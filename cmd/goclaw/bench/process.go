@@ -36,7 +36,8 @@ type process struct {
 	ready time.Duration // from fork to /readyz; a gateway's only
 }
 
-// launch starts the program and waits for its line "ready URL".
+// launch starts the program and waits for its line "ready", with a URL if it
+// serves.
 func (b *bench) launch(ctx context.Context, home string, extra []string, args ...string) (*process, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, b.o.Program, args...)
@@ -75,8 +76,8 @@ func (b *bench) launch(ctx context.Context, home string, extra []string, args ..
 	line, err := p.out.ReadString('\n')
 	late.Stop()
 	p.said = time.Since(began)
-	url, ok := strings.CutPrefix(strings.TrimSpace(line), "ready ")
-	if !ok {
+	word, url, _ := strings.Cut(strings.TrimSpace(line), " ")
+	if word != "ready" {
 		p.stop()
 		words, _ := os.ReadFile(log.Name())
 		return nil, fmt.Errorf("goclaw %s did not start (%w): %s", strings.Join(args, " "), errors.Join(err, ctx.Err()), last(string(words)))

@@ -40,7 +40,7 @@ func SDKCalls(ctx context.Context, in io.Reader, out io.Writer, url string, n in
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "ready -")
+	fmt.Fprintln(out, "ready")
 	lines := bufio.NewReader(in)
 	if _, err := lines.ReadString('\n'); err != nil {
 		return nil // not wanted any more

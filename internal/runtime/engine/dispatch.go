@@ -133,8 +133,8 @@ func (e *Engine) start(work context.Context, c goclaw.Claimed) {
 	e.jobs.Go(func() {
 		defer func() {
 			e.mu.Lock()
-			if e.inFlight[c.Run.ID] == j {
-				delete(e.inFlight, c.Run.ID)
+			if e.inFlight[j.r.ID] == j {
+				delete(e.inFlight, j.r.ID)
 			}
 			e.mu.Unlock()
 			j.release()

@@ -49,13 +49,18 @@ func newJob(work context.Context, e *Engine, c goclaw.Claimed) *job {
 	}
 }
 
-// run works until the run has ended or is no longer ours.
+// run works until the run has ended or is no longer ours. What waits for a model
+// does so below run, loop, callModel and stream, one stack for each run: these
+// leave what needs much of it to others.
 func (j *job) run() {
 	j.e.publishRun(j.r)
-	err := j.loop()
-	if err == nil {
-		return
+	if err := j.loop(); err != nil {
+		j.stopFor(err)
 	}
+}
+
+// stopFor ends the run, or lets it go, as the error says that broke off its work.
+func (j *job) stopFor(err error) {
 	cause := context.Cause(j.ctx)
 	var asked cancelled
 	switch {

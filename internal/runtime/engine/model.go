@@ -36,6 +36,11 @@ func (j *job) callModel() error {
 	if err != nil {
 		return err
 	}
+	return j.take(&reply, tries, began)
+}
+
+// take records a model's reply and what follows from it.
+func (j *job) take(reply *goclaw.ModelReply, tries int, began time.Time) error {
 	j.e.o.Hook("model.after")
 	j.nameCalls(&reply.Message)
 	model := goclaw.Event{Kind: goclaw.EventModel, Model: &goclaw.ModelEvent{
@@ -76,25 +81,27 @@ func (j *job) stream() (goclaw.ModelReply, int, error) {
 			j.giveRate(rate, reply.Usage)
 			return reply, try, nil
 		}
-		var failed *goclaw.ProviderError
-		if j.ctx.Err() != nil || !errors.As(err, &failed) || !failed.Retry || try >= tries(failed) || failed.After > patience {
-			if j.ctx.Err() == nil && failed != nil && !mayBeBilled(failed, shown) {
-				j.unspent()
-			}
-			return goclaw.ModelReply{}, try, giveUp(err, try)
-		}
-		billed = mayBeBilled(failed, shown)
-		if shown {
-			j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeReset, Session: j.r.Session, RunID: j.r.ID})
-		}
-		wait := backoff(try, failed.After)
-		text := fmt.Sprintf("%v; trying again in %s (try %d of %d)", failed, wait.Round(100*time.Millisecond), try+1, tries(failed))
-		j.e.o.Log.Warn("model call failed", "run", j.r.ID, "try", try, "err", failed, "wait", wait)
-		j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeRetry, Session: j.r.Session, RunID: j.r.ID, Text: text})
-		if err := j.rest(wait, nil); err != nil {
+		if billed, err = j.again(err, try, shown); err != nil {
 			return goclaw.ModelReply{}, try, err
 		}
 	}
+}
+
+// again waits until a failed call is to be made again, or says why it is not.
+// billed tells whether the failed one may have to be paid for.
+func (j *job) again(err error, try int, shown bool) (billed bool, _ error) {
+	var failed *goclaw.ProviderError
+	if j.ctx.Err() != nil || !errors.As(err, &failed) || !failed.Retry || try >= tries(failed) || failed.After > patience {
+		return false, giveUp(err, try)
+	}
+	if shown {
+		j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeReset, Session: j.r.Session, RunID: j.r.ID})
+	}
+	wait := backoff(try, failed.After)
+	text := fmt.Sprintf("%v; trying again in %s (try %d of %d)", failed, wait.Round(100*time.Millisecond), try+1, tries(failed))
+	j.e.o.Log.Warn("model call failed", "run", j.r.ID, "try", try, "err", failed, "wait", wait)
+	j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeRetry, Session: j.r.Session, RunID: j.r.ID, Text: text})
+	return shown || failed.Kind != "network" && failed.Status < 300, j.rest(wait, nil) // cut after it had begun
 }
 
 func tries(e *goclaw.ProviderError) int {

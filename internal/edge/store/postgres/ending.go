@@ -37,8 +37,8 @@ func (n *closing) ask(t *tx, run string, e goclaw.Ending) {
 	if e.Outbox != nil {
 		reply = e.Outbox.ID
 	}
-	into(t.queue(`SELECT EXISTS (SELECT 1 FROM runs AS child JOIN runs AS sibling ON sibling.parent = child.parent
-				WHERE child.id = $1 AND sibling.id <> $1 AND sibling.parent <> '' AND sibling.trigger = 'spawn' AND sibling.finished_at IS NULL),
+	into(t.queue(`SELECT EXISTS (SELECT 1 FROM runs WHERE parent = (SELECT parent FROM runs WHERE id = $1) AND parent <> ''
+				AND id <> $1 AND trigger = 'spawn' AND finished_at IS NULL),
 			EXISTS (SELECT 1 FROM inbox WHERE id = $2), EXISTS (SELECT 1 FROM outbox WHERE id = $3)`, run, item, reply),
 		&n.others, &n.item, &n.reply)
 	t.news(run, e.Consume, &n.pending, &n.workers)

@@ -44,7 +44,7 @@ func (j *job) take(reply *goclaw.ModelReply, tries int, began time.Time) error {
 	j.e.o.Hook("model.after")
 	j.nameCalls(&reply.Message)
 	model := goclaw.Event{Kind: goclaw.EventModel, Model: &goclaw.ModelEvent{
-		Message: reply.Message, Stop: reply.Stop, Usage: j.priced(j.counted(reply)),
+		Message: reply.Message, Stop: reply.Stop, Usage: j.priced(j.counted(*reply)),
 		Model: reply.Model, TookMs: time.Since(began).Milliseconds(), Tries: tries,
 	}}
 	if calls := reply.Message.Calls(); len(calls) > 0 {

@@ -105,7 +105,7 @@ func (s *Store) advice(e *pgconn.PgError) string {
 	case "53200":
 		return "has no memory left; nothing was written"
 	case "57014", "55P03":
-		return fmt.Sprintf("did not answer within %s; nothing was written: look for long transactions in pg_stat_activity", timeout)
+		return "gave up a statement that took too long; nothing was written: look in pg_stat_activity for transactions that hold locks"
 	case "57P01", "57P02", "57P05":
 		return "has closed the connection; it may be stopping"
 	case "57P03":

@@ -50,7 +50,8 @@ type Store struct {
 	log        *slog.Logger
 	commits    atomic.Int64
 
-	doubts doubts
+	claiming door
+	doubts   doubts // of who is in the door
 
 	bell    *bell
 	changes chan string
@@ -83,6 +84,7 @@ func open(ctx context.Context, url string, o Options) (*Store, error) {
 	s := &Store{
 		where: place(config.ConnConfig), user: config.ConnConfig.User,
 		listen: listening(config.ConnConfig), serverTime: o.ServerTime, hook: o.Hook, log: o.Logger,
+		claiming: make(door, 1), doubts: doubts{},
 		changes: make(chan string, 64), listens: make(chan struct{}), bell: newBell(),
 	}
 	if s.hook == nil {

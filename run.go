@@ -304,7 +304,7 @@ type Outbound struct {
 	Session   SessionKey `json:"session"`
 	Run       string     `json:"run"`
 	Text      string     `json:"text"`
-	State     string     `json:"state"` // pending, sending, sent, parked
+	State     string     `json:"state"` // pending, sending, sent, parked or dismissed
 	Attempts  int        `json:"attempts"`
 	NextAt    Millis     `json:"nextAt"`
 	Error     string     `json:"error,omitempty"`

@@ -166,8 +166,10 @@ type Suspension struct {
 	For   WaitReason
 	Until Millis // 0: until something wakes it
 
-	// Seen is how many inbox items the run knows to be pending. With another
-	// number, or For workers of which none is left, the error is ErrWoken.
+	// Seen is how many inbox items the run knows to be pending, without those
+	// that it consumes. With another number, once its cancellation was asked,
+	// or For workers of which none is left without an Until, the error is
+	// ErrWoken.
 	Seen int
 }
 

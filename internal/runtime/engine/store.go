@@ -133,8 +133,8 @@ type Purse interface {
 
 // Catalog answers questions about runs.
 type Catalog interface {
-	// Queue returns the ids of the spawned runs that could be claimed but for
-	// the limits, in the order in which they would be.
+	// Queue returns the ids of the queued spawned runs that could be claimed
+	// but for the limits, in the order in which they would be.
 	Queue(ctx context.Context) ([]string, error)
 
 	// Run finds a run by id, or by a prefix of at least four characters that

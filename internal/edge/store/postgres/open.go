@@ -49,6 +49,7 @@ type Store struct {
 	hook       func(string)
 	log        *slog.Logger
 	commits    atomic.Int64
+	closed     atomic.Bool
 
 	claiming door
 	doubts   doubts // of who is in the door
@@ -189,6 +190,7 @@ func (s *Store) Commits() int64 { return s.commits.Load() }
 // Closing again does nothing.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
+		s.closed.Store(true)
 		s.end()
 		s.running.Wait()
 		s.pool.Close()

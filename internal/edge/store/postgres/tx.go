@@ -194,6 +194,8 @@ func (s *Store) trying(ctx context.Context, attempt func(context.Context) (bool,
 		switch {
 		case err == nil || errors.Is(err, errUnknown):
 			return err
+		case s.closed.Load():
+			return errClosed
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case limited.Err() != nil:

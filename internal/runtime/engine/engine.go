@@ -82,6 +82,7 @@ type Engine struct {
 	tools   map[string]goclaw.Tool
 	schemas map[string]*schema.Schema
 	wake    chan struct{}
+	orphans atomic.Bool // runs may be ours that no job works on
 	ended   atomic.Bool // since the dispatcher last looked for announcements
 	resumed atomic.Int64
 	prompts prompts

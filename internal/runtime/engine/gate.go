@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -35,9 +36,9 @@ func (j *job) admit(req *goclaw.ModelRequest, billed bool) (goclaw.RateRequest, 
 func (j *job) mayCall() error {
 	for told := false; ; told = true {
 		lifted := j.e.bell.listen()
-		p, err := j.e.o.Store.Paused(j.ctx)
+		p, err := ask(j, "pause", j.e.o.Store.Paused)
 		if err != nil {
-			return fmt.Errorf("look at the pause: %w", err)
+			return err
 		}
 		if p.At == 0 {
 			return nil
@@ -62,9 +63,9 @@ func (j *job) takeRate(req goclaw.ModelRequest) (goclaw.RateRequest, error) {
 	rate.Name, rate.Tokens = name, j.weigh(req)+int64(req.MaxTokens)
 	for told := false; ; told = true {
 		rate.Now = goclaw.At(time.Now())
-		at, err := j.e.o.Store.TakeRate(j.ctx, rate)
+		at, err := ask(j, "allowance", func(ctx context.Context) (goclaw.Millis, error) { return j.e.o.Store.TakeRate(ctx, rate) })
 		if err != nil {
-			return goclaw.RateRequest{}, fmt.Errorf("take from the allowance of %s: %w", name, err)
+			return goclaw.RateRequest{}, err
 		}
 		if at == 0 {
 			return rate, nil

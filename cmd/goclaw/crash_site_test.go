@@ -189,7 +189,7 @@ func (s *site) plan() (p plan, doomed bool) {
 	}
 	if s.points < s.randoms || s.points == s.randoms && s.dice.n(2) == 0 {
 		s.points++
-		p.point = fmt.Sprintf("%s:%d", failpoints[s.dice.n(len(failpoints))], 1+s.dice.n(12))
+		p.point = fmt.Sprintf("%s:%d", failpoints[s.dice.n(len(failpoints))], 1+s.dice.n(s.top.passes))
 	} else {
 		s.randoms++
 	}
@@ -220,7 +220,10 @@ func (s *site) start(seat *seat, p plan) (*process, error) {
 		ready: make(chan struct{}), done: make(chan struct{}), asked: make(chan struct{}),
 	}
 	env := append(s.records.env(), "ANTHROPIC_API_KEY="+proc.key, "ANTHROPIC_BASE_URL="+s.model.URL(),
-		"GOCLAW_TOKEN=secret", lease+"="+crashLease.String())
+		"GOCLAW_TOKEN=secret")
+	if s.top.lease != 0 {
+		env = append(env, lease+"="+s.top.lease.String())
+	}
 	if p.point != "" {
 		env = append(env, failpoint+"="+p.point)
 	}
@@ -325,11 +328,7 @@ func (s *site) moment(p *process) {
 	case <-p.done:
 	case <-time.After(pointPatience):
 	}
-	most := 250 * time.Millisecond
-	if !s.top.alone {
-		most = time.Second
-	}
-	wait(s.dice.between(0, most), p.done)
+	wait(s.dice.between(0, s.top.within), p.done)
 }
 
 // freeze stops the process for longer than its lease holds, unless it is dead.

@@ -26,10 +26,14 @@ const crashLease = time.Second
 
 // topology is which processes there are, and what they are put through.
 type topology struct {
-	seats    []string // gateway or worker
-	parallel int      // rounds at a time
-	faults   int      // in a round, about
-	chats    int      // under way at a time
+	seats    []string      // gateway or worker
+	lease    time.Duration // 0: the product's own
+	parallel int           // rounds at a time
+	faults   int           // in a round, about
+	chats    int           // under way at a time
+
+	within time.Duration // of a process's first request most random faults come
+	passes int           // of a named point before the process dies there, at most
 
 	// A fault's recovery is timed from the next start where only that process
 	// can go on, else from the fault itself, and takes limit at most.
@@ -39,11 +43,11 @@ type topology struct {
 
 var (
 	oneProcess = topology{
-		seats: []string{"gateway"}, parallel: 2, faults: 5, chats: 2, alone: true, limit: 2 * time.Second,
+		seats: []string{"gateway"}, lease: crashLease, parallel: 2, faults: 5, chats: 2, within: 250 * time.Millisecond, passes: 12, alone: true, limit: 2 * time.Second,
 	}
 	fiveProcesses = topology{
-		seats:    []string{"gateway", "gateway", "worker", "worker", "worker"},
-		parallel: 1, faults: 12, chats: 3, limit: 5*time.Second + crashLease,
+		seats: []string{"gateway", "gateway", "worker", "worker", "worker"},
+		lease: crashLease, parallel: 1, faults: 12, chats: 5, within: 500 * time.Millisecond, passes: 8, limit: 5*time.Second + crashLease,
 	}
 )
 
@@ -93,14 +97,7 @@ func crash(t *testing.T, top topology, total int, from stock) {
 
 // crashRound is fresh homes, a fresh database, and n faults.
 func crashRound(t *testing.T, top topology, n int, from stock, d *dice, sum *tally, effects bool) {
-	base := os.Getenv("GOCLAW_CRASH_DIR")
-	if base == "" {
-		base = t.TempDir()
-	}
-	dir, err := os.MkdirTemp(base, "round-")
-	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir)
-	}
+	dir, err := siteDir(t)
 	if err != nil {
 		t.Error(err)
 		return
@@ -121,6 +118,19 @@ func crashRound(t *testing.T, top topology, n int, from stock, d *dice, sum *tal
 	if err := os.RemoveAll(dir); err != nil {
 		t.Error(err)
 	}
+}
+
+// siteDir makes a folder for a site.
+func siteDir(t *testing.T) (string, error) {
+	base := os.Getenv("GOCLAW_CRASH_DIR")
+	if base == "" {
+		base = t.TempDir()
+	}
+	dir, err := os.MkdirTemp(base, "round-")
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(dir)
 }
 
 // dice are rolled by many at a time.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -124,8 +125,18 @@ func isNetwork(err error) bool {
 }
 
 // reason is the innermost cause of a failed connection, without addresses that
-// are said already.
+// are said already; with several hosts, what each of them says.
 func reason(err error) string {
+	var several interface{ Unwrap() []error }
+	if errors.As(err, &several) {
+		var all []string
+		for _, err := range several.Unwrap() {
+			if r := reason(err); !slices.Contains(all, r) {
+				all = append(all, r)
+			}
+		}
+		return strings.Join(all, "; ")
+	}
 	for {
 		inner := errors.Unwrap(err)
 		if inner == nil {

@@ -123,10 +123,12 @@ func (s *site) try(ctx context.Context, call func(context.Context, *client.Clien
 	}
 }
 
-// converse sends one message, waits until all that it led to is answered, and
+// converse has a chat.
+func (s *site) converse() { s.hear(s.newChat()) }
+
+// hear sends a chat's message, waits until all that it led to is answered, and
 // sends it once more: it has a key.
-func (s *site) converse() {
-	c := s.newChat()
+func (s *site) hear(c *chat) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), siteLimit)
 	defer cancel()
 	if err := s.submit(ctx, c); err != nil {
@@ -148,6 +150,15 @@ func (s *site) converse() {
 	}
 }
 
+// send sends a chat's message once.
+func (c *chat) send(ctx context.Context, api *client.Client) (string, error) {
+	receipt, err := api.Receive(ctx, goclaw.Inbound{Session: c.key, Text: "start " + c.name, Key: "once"})
+	if err != nil {
+		return "", err
+	}
+	return receipt.Run.ID, nil
+}
+
 // submit sends the message to one gateway, or to two at the same time. However
 // often it is sent, it is one run.
 func (s *site) submit(ctx context.Context, c *chat) error {
@@ -157,13 +168,11 @@ func (s *site) submit(ctx context.Context, c *chat) error {
 	for i := range failed {
 		sending.Go(func() {
 			failed[i] = s.try(ctx, func(ctx context.Context, api *client.Client) error {
-				receipt, err := api.Receive(ctx, goclaw.Inbound{Session: c.key, Text: "start " + c.name, Key: "once"})
-				if refused := (*client.Error)(nil); errors.As(err, &refused) && refused.Status < 500 {
+				run, err := c.send(ctx, api)
+				if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status < 500 {
 					s.t.Errorf("%s: %v", c.name, err)
 				}
-				if err == nil {
-					runs[i] = receipt.Run.ID
-				}
+				runs[i] = run
 				return err
 			})
 		})

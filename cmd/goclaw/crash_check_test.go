@@ -59,6 +59,9 @@ func (s *site) check(sum *tally) {
 			s.t.Errorf("%s: %v %v", what, found, err)
 		}
 	}
+	if err := s.records.sound(); err != nil {
+		s.t.Errorf("the database is damaged: %v", err)
+	}
 	l.checkSessions()
 	for _, c := range s.chats {
 		l.checkChat(c)

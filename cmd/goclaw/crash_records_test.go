@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -25,6 +26,7 @@ type records interface {
 	held(pid int) ([]string, error)         // the runs that a process has under way
 	open(context.Context) (database, error) // once all processes have stopped
 	look(string) (rows []string, err error) // likewise; the only column of a query
+	sound() error                           // likewise; whether it is undamaged
 	close() error
 }
 
@@ -157,6 +159,14 @@ func (r sqliteRecords) look(query string) (rows []string, err error) {
 	return column(context.Background(), db, query)
 }
 
+func (r sqliteRecords) sound() error {
+	said, err := r.look("PRAGMA integrity_check")
+	if err == nil && !slices.Equal(said, []string{"ok"}) {
+		err = errors.New(strings.Join(said, "; "))
+	}
+	return err
+}
+
 // postgresStock copies databases of a private server.
 type postgresStock struct {
 	server *pgtest.Server
@@ -212,6 +222,7 @@ type postgresRecords struct {
 }
 
 func (r postgresRecords) env() []string { return []string{"GOCLAW_DATABASE_URL=" + r.url} }
+func (r postgresRecords) sound() error  { return nil } // the check reads all of it
 func (r postgresRecords) close() error  { return r.db.Close() }
 
 func (r postgresRecords) held(pid int) ([]string, error) {

@@ -92,7 +92,7 @@ func newSite(t *testing.T, top topology, dir string, from stock, d *dice, effect
 		s.seats = append(s.seats, seat)
 		settings := fmt.Sprintf(`{"agents": {"defaults": {"workspace": %q,
 			"subagents": {"maxSpawnDepth": 2, "maxConcurrent": 12, "announceMaxWaitSeconds": 1}}}}`, s.workspace)
-		err := os.Mkdir(seat.home, 0o700)
+		err := os.MkdirAll(seat.home, 0o700)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(seat.home, "goclaw.json"), []byte(settings), 0o600)
 		}

@@ -3,16 +3,16 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"os"
-	"slices"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
-	"goclaw"
 	"goclaw/internal/edge/client"
 	"goclaw/internal/edge/tool/exec/sandbox"
 )
@@ -32,21 +32,25 @@ func TestOutage(t *testing.T) {
 		away = 10 * time.Second
 	}
 	top := topology{seats: []string{"gateway", "gateway", "worker", "worker"}, chats: 5}
-	s := troubled(t, top, from)
+	dir, err := siteDir(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := troubled(t, top, from, dir)
 	go s.troubles(func() {
 		s.begin(20)
 		if err := from.server.Kill(); err != nil {
 			t.Error(err)
 		}
-		asking := s.refused(away, "PostgreSQL at 127.0.0.1")
-		wait(away, nil)
+		asked := refusals{site: s, reason: "PostgreSQL at 127.0.0.1"}
+		asked.until(time.Now().Add(away))
 		back := time.Now()
 		if err := from.server.Restart(t.Context()); err != nil {
 			t.Error(err)
 		}
-		<-asking
 		s.begin(10)
 		t.Logf("10 model calls were begun within %s of PostgreSQL's start", time.Since(back).Round(time.Millisecond))
+		asked.people.Wait()
 		if err := from.server.Halt(); err != nil {
 			t.Error(err)
 		}
@@ -60,17 +64,13 @@ func TestOutage(t *testing.T) {
 
 // troubled is a site whose processes are left alone, but not the ground that
 // they stand on.
-func troubled(t *testing.T, top topology, from stock) *site {
+func troubled(t *testing.T, top topology, from stock, dir string) *site {
 	t.Helper()
 	box, why := sandbox.Detect(t.Context())
 	if box == nil {
 		t.Logf("NO SANDBOX (%s): the workers have no side effects in this run", why)
 	}
 	d := &dice{rnd: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 2))}
-	dir, err := siteDir(t)
-	if err != nil {
-		t.Fatal(err)
-	}
 	s, err := newSite(t, top, dir, from, d, box != nil)
 	if err != nil {
 		t.Fatal(err)
@@ -114,57 +114,133 @@ func (s *site) begin(calls int) {
 	}
 }
 
-// refused sends requests to all gateways for a while, which must be answered in
-// time with an error of one line that names reason. What it returns is closed
-// when all are answered.
-func (s *site) refused(long time.Duration, reason string) <-chan struct{} {
-	until := time.Now().Add(long)
-	var asking sync.WaitGroup
-	var mu sync.Mutex
-	answers, slowest := map[string]int{}, time.Duration(0)
-	ask := func(n int, api *client.Client) {
-		ctx, cancel := context.WithTimeout(s.t.Context(), answerLimit)
-		defer cancel()
-		began := time.Now()
-		_, err := api.Receive(ctx, goclaw.Inbound{Session: goclaw.APIKey("main", "nobody"), Text: "/status", Key: fmt.Sprint(n)})
-		if n%2 == 1 {
-			_, err = api.Sessions(ctx)
-		}
-		took := time.Since(began)
-		refusal, ok := errors.AsType[*client.Error](err)
-		switch {
-		case ctx.Err() != nil:
-			s.t.Errorf("a gateway did not answer within %s", answerLimit)
-		case err == nil && began.Add(took).Before(until):
-			s.t.Error("a request was answered although the database is away")
-		case err != nil && (!ok || refusal.Status < 500 || !strings.Contains(refusal.Detail, reason) || strings.Contains(refusal.Detail, "\n")):
-			s.t.Errorf("a request was answered: %v; want a reason: %s", err, reason)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		slowest = max(slowest, took)
-		if err != nil {
-			answers[err.Error()]++
-		}
+// refusals are how requests were answered while something was missing.
+type refusals struct {
+	*site
+	reason string         // what each must name
+	people sync.WaitGroup // who sent them, until they are answered
+
+	mu      sync.Mutex
+	texts   map[string]int
+	slowest time.Duration
+}
+
+// ask sends a message once, and reports whether it was accepted. It must be
+// answered in time; a refusal is one line that names the reason.
+func (r *refusals) ask(c *chat, api *client.Client) bool {
+	ctx, cancel := context.WithTimeout(r.t.Context(), answerLimit)
+	defer cancel()
+	began := time.Now()
+	_, err := c.send(ctx, api)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.slowest = max(r.slowest, time.Since(began))
+	if err == nil {
+		return true
 	}
-	for g, api := range s.gateways() {
+	r.texts[err.Error()]++
+	refusal, ok := errors.AsType[*client.Error](err)
+	switch {
+	case ctx.Err() != nil:
+		r.t.Errorf("a gateway did not answer within %s", answerLimit)
+	case !ok || refusal.Status < 500 || !strings.Contains(refusal.Detail, r.reason) || strings.Contains(refusal.Detail, "\n"):
+		r.t.Errorf("a request was answered: %v; want the reason: %s", err, r.reason)
+	}
+	return false
+}
+
+// until sends messages to every gateway until the time comes, and then until
+// they are answered.
+func (r *refusals) until(then time.Time) {
+	r.texts = map[string]int{}
+	var asking sync.WaitGroup
+	for _, api := range r.gateways() {
 		asking.Go(func() {
-			for n := 2 * g; time.Now().Before(until); n++ {
-				ask(n, api)
-				wait(100*time.Millisecond, nil)
+			c := r.newChat()
+			for time.Now().Before(then) {
+				if r.ask(c, api) {
+					r.people.Go(func() { r.hear(c) })
+					c = r.newChat()
+				}
+				wait(50*time.Millisecond, nil)
 			}
+			r.people.Go(func() { r.hear(c) })
 		})
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		asking.Wait()
-		var most []string
-		for text, n := range answers {
-			most = append(most, fmt.Sprintf("%4d × %s", n, text))
+	asking.Wait()
+	if len(r.texts) == 0 {
+		r.t.Errorf("no request was refused; want the reason: %s", r.reason)
+	}
+	for text, n := range r.texts {
+		r.t.Logf("meanwhile %d requests were refused, within %s at most: %s", n, r.slowest.Round(time.Millisecond), text)
+	}
+}
+
+// TestDiskFull fills the disk that holds the home while people talk and workers
+// work. Messages are refused with a reason; nothing that was accepted is lost,
+// and once there is room again the work goes on by itself.
+func TestDiskFull(t *testing.T) {
+	full := 2 * time.Second
+	if os.Getenv("GOCLAW_CRASH_KILLS") != "" {
+		full = 10 * time.Second
+	}
+	dir, err := siteDir(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	top := topology{seats: []string{"gateway"}, chats: 5}
+	disk := filepath.Join(dir, "gateway1")
+	mount(t, disk)
+	s := troubled(t, top, stockSQLite(t), dir)
+	go s.troubles(func() {
+		s.begin(20)
+		filler := filepath.Join(disk, "filler")
+		if err := fill(filler); err != nil {
+			t.Error(err)
 		}
-		slices.Sort(most)
-		s.t.Logf("meanwhile requests were answered within %s:\n%s", slowest.Round(time.Millisecond), strings.Join(most, "\n"))
-	}()
-	return done
+		asked := refusals{site: s, reason: "is full"}
+		asked.until(time.Now().Add(full))
+		back := time.Now()
+		if err := os.Remove(filler); err != nil {
+			t.Error(err)
+		}
+		s.begin(10)
+		t.Logf("10 model calls were begun within %s of the disk's having room", time.Since(back).Round(time.Millisecond))
+		asked.people.Wait()
+	})
+	s.endure()
+}
+
+// mount puts a small file system into a new folder.
+func mount(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=12m", "goclaw-test", dir).CombinedOutput(); err != nil {
+		t.Skipf("NOT TESTED: no file system can be mounted here, which takes root: %v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", "--lazy", dir).CombinedOutput(); err != nil {
+			t.Errorf("umount %s: %v: %s", dir, err, out)
+		}
+	})
+}
+
+// fill writes a file until there is no room.
+func fill(name string) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	for block := make([]byte, 1<<16); err == nil; {
+		_, err = f.Write(block)
+	}
+	for err = nil; err == nil; {
+		_, err = f.Write([]byte{0})
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		return errors.Join(err, f.Close())
+	}
+	return f.Close()
 }

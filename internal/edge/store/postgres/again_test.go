@@ -20,7 +20,7 @@ const unknown = "nobody knows whether it took effect"
 // got it and once after it took effect: the call says so, and made again it
 // succeeds, and has taken effect once.
 func TestAgain(t *testing.T) {
-	at := database(t)
+	at, twin := database(t), database(t)
 	for name, call := range map[string]func(w *wire) error{
 		"accept": func(w *wire) error {
 			run, created, err := w.Accept(w.Context(), goclaw.Acceptance{Run: turn("new"), Key: "key"})
@@ -63,7 +63,7 @@ func TestAgain(t *testing.T) {
 					t.Fatalf("again: %v", err)
 				}
 				w.first = false
-				want := newWire(t, database(t))
+				want := newWire(t, twin)
 				want.first = true
 				if err := call(want); err != nil {
 					t.Fatal(err)

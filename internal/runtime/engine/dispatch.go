@@ -111,6 +111,9 @@ func (e *Engine) claim(ctx, work context.Context, deadOwners bool) (int, error) 
 	if err != nil {
 		return 0, err
 	}
+	if len(claimed) > 0 { // which began a lease, or renewed it
+		e.sure.Store(max(e.sure.Load(), int64(now.Add(e.o.Lease))))
+	}
 	for _, c := range claimed {
 		e.start(work, c)
 	}
@@ -226,23 +229,33 @@ func (e *Engine) beat(ctx, work context.Context) {
 		if len(held) == 0 && !e.orphans.Load() {
 			continue
 		}
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.o.Lease/3)
-		pulse, err := e.o.Store.Heartbeat(bounded, goclaw.Heartbeat{
-			Owner: e.o.Owner, Now: goclaw.At(time.Now()), Lease: e.o.Lease,
-		})
-		cancel()
+		pulse, err := e.renew(ctx)
 		if err != nil {
 			e.complain("the lease could not be renewed", err)
 			continue
 		}
-		for id, j := range held {
-			if pulse.Held[id] != j.fence.Epoch && e.holds(id, j) {
-				j.stop(errLost)
-			}
-		}
 		alone = e.adopt(ctx, work, pulse.Held, alone)
 		e.orphans.Store(len(alone) > 0)
 	}
+}
+
+// renew renews the lease, stops the jobs of runs that are not ours any more, and
+// tells what is.
+func (e *Engine) renew(ctx context.Context) (goclaw.Pulse, error) {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.o.Lease/3)
+	defer cancel()
+	held, asked := e.snapshot(), goclaw.At(time.Now())
+	pulse, err := e.o.Store.Heartbeat(bounded, goclaw.Heartbeat{Owner: e.o.Owner, Now: asked, Lease: e.o.Lease})
+	if err != nil {
+		return pulse, err
+	}
+	for id, j := range held {
+		if pulse.Held[id] != j.fence.Epoch && e.holds(id, j) {
+			j.stop(errLost)
+		}
+	}
+	e.sure.Store(int64(asked.Add(e.o.Lease)))
+	return pulse, nil
 }
 
 // adopt starts jobs for runs that are ours at two beats in a row without one:

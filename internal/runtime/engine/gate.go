@@ -29,7 +29,22 @@ func (j *job) admit(req *goclaw.ModelRequest, billed bool) (goclaw.RateRequest, 
 	if err == nil && time.Since(asked) > askPause {
 		err = j.mayCall() // it may have been set meanwhile
 	}
+	if err == nil {
+		err = j.ours()
+	}
 	return rate, err
+}
+
+// ours makes sure that the run is, before something is done that can't be taken
+// back: a process that was frozen past its lease may have lost it.
+func (j *job) ours() error {
+	if j.e.o.SoleOwner || int64(goclaw.At(time.Now())) < j.e.sure.Load() {
+		return nil
+	}
+	if _, err := ask(j, "lease", j.e.renew); err != nil {
+		return err
+	}
+	return context.Cause(j.ctx)
 }
 
 // mayCall waits while the kill switch is on.

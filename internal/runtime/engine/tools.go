@@ -132,6 +132,11 @@ func (j *job) callTogether(calls []goclaw.ToolCall) (waiting []goclaw.ToolCall, 
 // callTool makes a call and records its result, or returns what it waits for.
 func (j *job) callTool(c goclaw.ToolCall) (*goclaw.WaitingEvent, error) {
 	j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeToolCall, Session: j.r.Session, RunID: j.r.ID, Call: &c})
+	if !j.idempotent(c) {
+		if err := j.ours(); err != nil {
+			return nil, err
+		}
+	}
 	j.e.o.Hook("tool.before")
 	res, err := ask(j, c.Name, func(context.Context) (goclaw.ToolResult, error) {
 		res := j.invoke(c)

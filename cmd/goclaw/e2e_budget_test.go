@@ -10,8 +10,8 @@ import (
 	"goclaw/internal/edge/provider/providertest"
 )
 
-// ledger is what the model server bills: the dearest that a request allows.
-type ledger struct {
+// billing is what the model server bills: the dearest that a request allows.
+type billing struct {
 	t *testing.T
 
 	mu     sync.Mutex
@@ -21,7 +21,7 @@ type ledger struct {
 
 // bill charges three bytes a token of input, and all the output that the
 // request allowed.
-func (l *ledger) bill(r *providertest.Request) *goclaw.Usage {
+func (l *billing) bill(r *providertest.Request) *goclaw.Usage {
 	var body struct {
 		MaxTokens           int64 `json:"max_tokens"`
 		MaxCompletionTokens int64 `json:"max_completion_tokens"`
@@ -46,7 +46,7 @@ func (l *ledger) bill(r *providertest.Request) *goclaw.Usage {
 func TestBudgetOfATree(t *testing.T) {
 	onEachWire(t, func(t *testing.T, wire string) {
 		const workers, limit = 20, 120_000
-		bills := &ledger{t: t}
+		bills := &billing{t: t}
 		h := newE2E(t, wire, func(r *providertest.Request) providertest.Answer {
 			a := providertest.Answer{Usage: bills.bill(r)}
 			switch {

@@ -207,8 +207,8 @@ func (c Config) DatabaseURL(getenv func(string) string) (Secret, error) {
 	if given == "" {
 		return c.Database.URL, nil
 	}
-	if !isPostgres(given) {
-		return "", errors.New(databaseVar + " is no address of a PostgreSQL database: write postgres://USER@HOST/DATABASE")
+	if err := CheckDatabaseURL(given); err != nil {
+		return "", fmt.Errorf("%s %w", databaseVar, err)
 	}
 	return Secret(given), nil
 }
@@ -233,3 +233,12 @@ func HomeDir(getenv func(string) string) (string, error) {
 
 // FileIn is the path of the configuration file in a home folder.
 func FileIn(home string) string { return filepath.Join(home, "goclaw.json") }
+
+// CheckDatabaseURL says why s is no address of a PostgreSQL database. It never
+// repeats s, which may hold a password.
+func CheckDatabaseURL(s string) error {
+	if !isPostgres(s) {
+		return errors.New("is no address of a PostgreSQL database: write postgres://USER@HOST/DATABASE")
+	}
+	return nil
+}

@@ -62,6 +62,7 @@ func (e *Engine) dispatch(ctx, work context.Context) error {
 		case err == nil:
 			first = first && found == e.o.Batch
 		case ctx.Err() == nil:
+			e.orphans.Store(true) // the claim may have been made
 			e.complain("runs could not be claimed", err)
 		}
 		if found == e.o.Batch {
@@ -109,6 +110,9 @@ func (e *Engine) claim(ctx, work context.Context, deadOwners bool) (int, error) 
 	})
 	if err != nil {
 		return 0, err
+	}
+	if len(claimed) > 0 { // which began a lease, or renewed it
+		e.sure.Store(max(e.sure.Load(), int64(now.Add(e.o.Lease))))
 	}
 	for _, c := range claimed {
 		e.start(work, c)
@@ -214,6 +218,7 @@ func (e *Engine) Recovered(ctx context.Context) ([]goclaw.Run, error) {
 func (e *Engine) beat(ctx, work context.Context) {
 	tick := time.NewTicker(e.o.Lease / 3)
 	defer tick.Stop()
+	var alone map[string]int64 // the store says that they are ours, and no job works on them
 	for {
 		select {
 		case <-work.Done():
@@ -221,24 +226,61 @@ func (e *Engine) beat(ctx, work context.Context) {
 		case <-tick.C:
 		}
 		held := e.snapshot()
-		if len(held) == 0 {
+		if len(held) == 0 && !e.orphans.Load() {
 			continue
 		}
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.o.Lease/3)
-		pulse, err := e.o.Store.Heartbeat(bounded, goclaw.Heartbeat{
-			Owner: e.o.Owner, Now: goclaw.At(time.Now()), Lease: e.o.Lease,
-		})
-		cancel()
+		pulse, err := e.renew(ctx)
 		if err != nil {
 			e.complain("the lease could not be renewed", err)
 			continue
 		}
-		for id, j := range held {
-			if pulse.Held[id] != j.fence.Epoch && e.holds(id, j) {
-				j.stop(errLost)
-			}
+		alone = e.adopt(ctx, work, pulse.Held, alone)
+		e.orphans.Store(len(alone) > 0)
+	}
+}
+
+// renew renews the lease, stops the jobs of runs that are not ours any more, and
+// tells what is.
+func (e *Engine) renew(ctx context.Context) (goclaw.Pulse, error) {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.o.Lease/3)
+	defer cancel()
+	held, asked := e.snapshot(), goclaw.At(time.Now())
+	pulse, err := e.o.Store.Heartbeat(bounded, goclaw.Heartbeat{Owner: e.o.Owner, Now: asked, Lease: e.o.Lease})
+	if err != nil {
+		return pulse, err
+	}
+	for id, j := range held {
+		if pulse.Held[id] != j.fence.Epoch && e.holds(id, j) {
+			j.stop(errLost)
 		}
 	}
+	e.sure.Store(int64(asked.Add(e.o.Lease)))
+	return pulse, nil
+}
+
+// adopt starts jobs for runs that are ours at two beats in a row without one:
+// the answer to their claim was lost, or their end could not be recorded. It
+// returns those that are so for the first time.
+func (e *Engine) adopt(ctx, work context.Context, held, before map[string]int64) map[string]int64 {
+	alone := map[string]int64{}
+	now := e.snapshot()
+	for id, epoch := range held {
+		if now[id] != nil || ctx.Err() != nil {
+			continue
+		}
+		if before[id] != epoch {
+			alone[id] = epoch
+			continue
+		}
+		run, err := e.o.Store.Run(ctx, id)
+		switch {
+		case err != nil:
+			alone[id] = epoch
+		case run.State == goclaw.StateRunning && run.Owner == e.o.Owner && run.Epoch == epoch:
+			e.start(work, goclaw.Claimed{Run: run, TakeOver: true})
+		}
+	}
+	return alone
 }
 
 // complain logs what fails, again only every half minute: what is tried each

@@ -101,7 +101,11 @@ func (j *job) lastWords(ending *goclaw.Ending, said *goclaw.EndEvent) error {
 	if j.r.Trigger != goclaw.TriggerSpawn || ending.IfQuiet {
 		return nil
 	}
-	items, err := j.e.o.Store.Pending(context.WithoutCancel(j.ctx), j.r.Session)
+	var items []goclaw.InboxItem
+	err := j.persist(func(ctx context.Context) (err error) {
+		items, err = j.e.o.Store.Pending(ctx, j.r.Session)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("load inbox: %w", err)
 	}

@@ -82,7 +82,9 @@ type Engine struct {
 	tools   map[string]goclaw.Tool
 	schemas map[string]*schema.Schema
 	wake    chan struct{}
-	ended   atomic.Bool // since the dispatcher last looked for announcements
+	sure    atomic.Int64 // until when, in Unix milliseconds, the lease holds for certain
+	orphans atomic.Bool  // runs may be ours that no job works on
+	ended   atomic.Bool  // since the dispatcher last looked for announcements
 	resumed atomic.Int64
 	prompts prompts
 	bell    bell            // rings when what calls wait for may have changed
@@ -177,7 +179,7 @@ func (e *Engine) Accept(ctx context.Context, a goclaw.Acceptance) (goclaw.Run, b
 	}
 	run, created, err := e.o.Store.Accept(ctx, a)
 	if err != nil {
-		return goclaw.Run{}, false, fmt.Errorf("accept run: %w", err)
+		return goclaw.Run{}, false, err
 	}
 	if created {
 		e.publishRun(run)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -28,16 +29,31 @@ func (j *job) admit(req *goclaw.ModelRequest, billed bool) (goclaw.RateRequest, 
 	if err == nil && time.Since(asked) > askPause {
 		err = j.mayCall() // it may have been set meanwhile
 	}
+	if err == nil {
+		err = j.ours()
+	}
 	return rate, err
+}
+
+// ours makes sure that the run is, before something is done that can't be taken
+// back: a process that was frozen past its lease may have lost it.
+func (j *job) ours() error {
+	if j.e.o.SoleOwner || int64(goclaw.At(time.Now())) < j.e.sure.Load() {
+		return nil
+	}
+	if _, err := ask(j, "lease", j.e.renew); err != nil {
+		return err
+	}
+	return context.Cause(j.ctx)
 }
 
 // mayCall waits while the kill switch is on.
 func (j *job) mayCall() error {
 	for told := false; ; told = true {
 		lifted := j.e.bell.listen()
-		p, err := j.e.o.Store.Paused(j.ctx)
+		p, err := ask(j, "pause", j.e.o.Store.Paused)
 		if err != nil {
-			return fmt.Errorf("look at the pause: %w", err)
+			return err
 		}
 		if p.At == 0 {
 			return nil
@@ -62,9 +78,9 @@ func (j *job) takeRate(req goclaw.ModelRequest) (goclaw.RateRequest, error) {
 	rate.Name, rate.Tokens = name, j.weigh(req)+int64(req.MaxTokens)
 	for told := false; ; told = true {
 		rate.Now = goclaw.At(time.Now())
-		at, err := j.e.o.Store.TakeRate(j.ctx, rate)
+		at, err := ask(j, "allowance", func(ctx context.Context) (goclaw.Millis, error) { return j.e.o.Store.TakeRate(ctx, rate) })
 		if err != nil {
-			return goclaw.RateRequest{}, fmt.Errorf("take from the allowance of %s: %w", name, err)
+			return goclaw.RateRequest{}, err
 		}
 		if at == 0 {
 			return rate, nil

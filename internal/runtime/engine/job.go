@@ -77,6 +77,7 @@ func (j *job) stopFor(err error) {
 		err = j.fail(err)
 	}
 	if err != nil {
+		j.e.orphans.Store(true)
 		j.e.o.Log.Error("the run's end could not be recorded; it will be resumed", "run", j.r.ID, "err", err)
 	}
 }
@@ -151,10 +152,15 @@ func (j *job) load() error {
 	if j.r.CancelAt != 0 { // before the claim; later ones are told to the job
 		j.stop(cancelled{j.r.CancelWhy})
 	}
-	if j.r.Epoch <= 1 {
+	if j.r.Epoch <= 1 && !j.takeOver {
 		return nil // nobody can have recorded anything yet
 	}
-	events, err := j.e.o.Store.Events(context.WithoutCancel(j.ctx), j.r.ID)
+	// Also for a run that is to end at once: its log must be continued.
+	var events []goclaw.Event
+	err := j.persist(func(ctx context.Context) (err error) {
+		events, err = j.e.o.Store.Events(ctx, j.r.ID)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("load events: %w", err)
 	}
@@ -200,7 +206,9 @@ func (j *job) recover() error {
 }
 
 func (j *job) loadPrompt() error {
-	raw, err := j.e.o.Store.Blob(j.ctx, j.state.Prompt.PromptSHA)
+	raw, err := ask(j, "prompt", func(ctx context.Context) ([]byte, error) {
+		return j.e.o.Store.Blob(ctx, j.state.Prompt.PromptSHA)
+	})
 	if err != nil {
 		return fmt.Errorf("load recorded prompt: %w", err)
 	}
@@ -215,9 +223,11 @@ func (j *job) loadHistory() error {
 	if j.r.Trigger == goclaw.TriggerCron {
 		return nil
 	}
-	logs, err := j.e.o.Store.History(j.ctx, j.r.Session, j.r.Ordinal)
+	logs, err := ask(j, "transcript", func(ctx context.Context) ([]goclaw.RunLog, error) {
+		return j.e.o.Store.History(ctx, j.r.Session, j.r.Ordinal)
+	})
 	if err != nil {
-		return fmt.Errorf("load transcript: %w", err)
+		return err
 	}
 	j.history = turn.Transcript(logs)
 	return nil
@@ -273,11 +283,13 @@ func (j *job) activeWorkers() ([]string, error) {
 	if j.r.Session.IsWorker() {
 		return nil, nil
 	}
-	runs, err := j.e.o.Store.Runs(j.ctx, goclaw.RunFilter{
-		Requester: j.r.Session, Triggers: []goclaw.Trigger{goclaw.TriggerSpawn}, Active: true, Limit: 20,
+	runs, err := ask(j, "workers", func(ctx context.Context) ([]goclaw.Run, error) {
+		return j.e.o.Store.Runs(ctx, goclaw.RunFilter{
+			Requester: j.r.Session, Triggers: []goclaw.Trigger{goclaw.TriggerSpawn}, Active: true, Limit: 20,
+		})
 	})
 	if err != nil {
-		return nil, fmt.Errorf("load workers: %w", err)
+		return nil, err
 	}
 	names := make([]string, len(runs))
 	for i, r := range runs {
@@ -337,6 +349,25 @@ func (j *job) persist(write func(context.Context) error) error {
 		}
 		j.e.o.Log.Error("a step could not be recorded; trying again", "run", j.r.ID, "err", err, "in", wait)
 		pause(j.work, wait)
+	}
+}
+
+// ask asks the store, again more and more rarely, until it answers or the job
+// stops: a database that is away for a while ends no run. That there is no such
+// thing is an answer.
+func ask[V any](j *job, what string, question func(context.Context) (V, error)) (V, error) {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		v, err := question(j.ctx)
+		switch {
+		case err == nil, errors.Is(err, goclaw.ErrNotFound), errors.Is(err, goclaw.ErrFenced):
+			return v, err
+		case j.ctx.Err() != nil:
+			return v, context.Cause(j.ctx)
+		}
+		j.e.complain("the store could not be asked ("+what+")", err)
+		if err := j.rest(wait, nil); err != nil {
+			return v, err
+		}
 	}
 }
 

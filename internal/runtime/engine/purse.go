@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"fmt"
+	"context"
 	"time"
 
 	"goclaw"
@@ -19,42 +19,48 @@ func (o overBudget) Error() string { return string(o) }
 // says which limit is reached. billed says that the try before this one may
 // have been.
 func (j *job) afford(req *goclaw.ModelRequest, billed bool) error {
+	if j.r.Profile.Budget == (goclaw.Budget{}) {
+		return nil
+	}
 	price, known := j.e.o.Prices(j.r.Profile.Model)
-	ask := budget.Ask{
+	wanted := budget.Ask{
 		Model: j.r.Profile.Model, Budget: j.r.Profile.Budget, Worker: j.r.Trigger == goclaw.TriggerSpawn,
 		Input: j.weigh(*req), MaxTokens: req.MaxTokens,
 	}
-	ask.Spent = j.spent(ask.Input)
+	wanted.Spent = j.spent(wanted.Input)
 	if known {
-		ask.Price = &price
+		wanted.Price = &price
 	}
-	call, refusal := budget.Plan(ask)
+	call, refusal := budget.Plan(wanted)
 	if refusal != "" {
 		return overBudget(refusal)
 	}
 	req.MaxTokens = call.MaxTokens
-	if !shared(ask.Budget) {
+	if !shared(wanted.Budget) {
 		return nil
 	}
 	for told := false; ; {
 		given := j.e.bell.listen()
-		short, err := j.e.o.Store.Reserve(j.ctx, j.fence, goclaw.Reservation{
-			Tokens: call.Tokens, USD: call.USD, Tree: ask.Budget.Tree, Day: ask.Budget.Day, Date: j.e.day(),
+		held := goclaw.Reservation{
+			Tokens: call.Tokens, USD: call.USD, Tree: wanted.Budget.Tree, Day: wanted.Budget.Day, Date: j.e.day(),
 			Spent: billed, Now: goclaw.At(time.Now()),
+		}
+		short, err := ask(j, "budget", func(ctx context.Context) (*goclaw.Shortage, error) {
+			return j.e.o.Store.Reserve(ctx, j.fence, held)
 		})
 		if err != nil {
-			return fmt.Errorf("reserve budget: %w", err)
+			return err
 		}
 		if short == nil {
 			return nil
 		}
 		billed = false // that is on record now
-		out, ok := budget.Fit(*short, ask.Input, call.Tokens-ask.Input, price)
+		out, ok := budget.Fit(*short, wanted.Input, call.Tokens-wanted.Input, price)
 		if !ok {
 			return overBudget(budget.Explain(*short))
 		}
-		if out < call.Tokens-ask.Input {
-			call.Tokens, call.USD, req.MaxTokens = ask.Input+out, price.Most(ask.Input, out), int(out)
+		if out < call.Tokens-wanted.Input {
+			call.Tokens, call.USD, req.MaxTokens = wanted.Input+out, price.Most(wanted.Input, out), int(out)
 			continue
 		}
 		if !told {

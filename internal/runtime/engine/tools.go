@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,9 +80,9 @@ func (j *job) callTools(calls []goclaw.ToolCall) error {
 		return nil
 	}
 	// What came before the calls were made once more can't be missed.
-	items, err := j.e.o.Store.Pending(j.ctx, j.r.Session)
+	items, err := j.pending()
 	if err != nil {
-		return fmt.Errorf("load inbox: %w", err)
+		return err
 	}
 	var wait *goclaw.WaitingEvent
 	for _, c := range waiting {
@@ -131,17 +132,34 @@ func (j *job) callTogether(calls []goclaw.ToolCall) (waiting []goclaw.ToolCall, 
 // callTool makes a call and records its result, or returns what it waits for.
 func (j *job) callTool(c goclaw.ToolCall) (*goclaw.WaitingEvent, error) {
 	j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeToolCall, Session: j.r.Session, RunID: j.r.ID, Call: &c})
+	if !j.idempotent(c) {
+		if err := j.ours(); err != nil {
+			return nil, err
+		}
+	}
 	j.e.o.Hook("tool.before")
-	res := j.invoke(c)
+	res, err := ask(j, c.Name, func(context.Context) (goclaw.ToolResult, error) {
+		res := j.invoke(c)
+		if j.idempotent(c) {
+			return res, res.Again
+		}
+		return res, nil
+	})
 	j.e.o.Hook("tool.after")
+	if err != nil {
+		return nil, err
+	}
 	if j.ctx.Err() != nil && j.idempotent(c) {
 		return nil, j.ctx.Err() // not worth recording: it can run again
 	}
 	if res.Suspend != nil && j.idempotent(c) {
 		return res.Suspend, nil
 	}
+	if res.Again != nil {
+		res = goclaw.ToolError(errorJSON(res.Again.Error()))
+	}
 	res.CallID, res.Name = c.ID, c.Name
-	err := j.append([]goclaw.Event{{Kind: goclaw.EventResult, Result: &res}}, goclaw.Batch{Consume: res.Consume})
+	err = j.append([]goclaw.Event{{Kind: goclaw.EventResult, Result: &res}}, goclaw.Batch{Consume: res.Consume})
 	if errors.Is(err, goclaw.ErrConsumed) && j.idempotent(c) {
 		return j.callTool(c) // what it tells of was told elsewhere meanwhile
 	}

@@ -308,7 +308,9 @@ func spendTree(t *testing.T, limits goclaw.Limits) {
 	}
 	r := newRig(t, rigOptions{
 		tools: []goclaw.Tool{note}, brain: spawning(names, work),
-		prices: func(string) (budget.Price, bool) { return budget.Price{Input: 3, Output: 15, CacheRead: 3, CacheWrite: 3}, true },
+		prices: func(string) (budget.Price, bool) {
+			return budget.Price{Input: 3, Output: 15, CacheRead: 3, CacheWrite: 3}, true
+		},
 		rules: func(r *definition.Rules) {
 			a := r.Agents["main"]
 			a.Subagents.MaxChildren = 20

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"goclaw"
@@ -34,9 +33,9 @@ func (j *job) finish(a turn.Action, last ...goclaw.Event) error {
 	if took, err := j.takeInputs(); err != nil || took {
 		return err
 	}
-	items, err := j.e.o.Store.Pending(j.ctx, j.r.Session)
+	items, err := j.pending()
 	if err != nil {
-		return fmt.Errorf("load inbox: %w", err)
+		return err
 	}
 	_, next := announce.Ready(items, goclaw.At(time.Now()), j.e.o.Announce)
 	err = j.suspend(goclaw.WaitingEvent{For: goclaw.WaitWorkers, Until: next}, len(items))
@@ -63,11 +62,17 @@ func (j *job) suspend(w goclaw.WaitingEvent, seen int) error {
 	return errSuspended
 }
 
+func (j *job) pending() ([]goclaw.InboxItem, error) {
+	return ask(j, "inbox", func(ctx context.Context) ([]goclaw.InboxItem, error) {
+		return j.e.o.Store.Pending(ctx, j.r.Session)
+	})
+}
+
 // ready returns what the run's session can be told now.
 func (j *job) ready() ([]goclaw.InboxItem, error) {
-	items, err := j.e.o.Store.Pending(j.ctx, j.r.Session)
+	items, err := j.pending()
 	if err != nil {
-		return nil, fmt.Errorf("load inbox: %w", err)
+		return nil, err
 	}
 	ready, _ := announce.Ready(items, goclaw.At(time.Now()), j.e.o.Announce)
 	return ready, nil

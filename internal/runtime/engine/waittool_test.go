@@ -128,7 +128,7 @@ func TestWaitAcrossTurnsAndRestarts(t *testing.T) {
 func TestHundredsOfEndsWakeOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var names []string
-		for i := range 300 {
+		for i := range 120 {
 			names = append(names, fmt.Sprintf("w%03d", i))
 		}
 		r := newRig(t, rigOptions{rules: many, brain: spawning(names, func(ctx context.Context, q goclaw.ModelRequest) (goclaw.ModelReply, error) {

@@ -3,9 +3,9 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -63,6 +63,11 @@ func (s *Store) Claim(ctx context.Context, c goclaw.ClaimRequest) ([]goclaw.Clai
 	if c.Max <= 0 {
 		return nil, ctx.Err()
 	}
+	// Claims of one process would only spoil each other's choice.
+	if err := s.claiming.enter(ctx); err != nil {
+		return nil, fmt.Errorf("%s: %w", op, err)
+	}
+	defer s.claiming.leave()
 	began := time.Now()
 	for try := 1; ; try++ {
 		claimed, err := s.doubts.settle(ctx, s, c.Owner)
@@ -70,7 +75,7 @@ func (s *Store) Claim(ctx context.Context, c goclaw.ClaimRequest) ([]goclaw.Clai
 			return claimed, err
 		}
 		h := &hall{}
-		if err := s.read(ctx, op, func(b *pgx.Batch) { h.enter(b, s.leaseTime(c.Now), c) }); err != nil {
+		if err := s.read(ctx, op, func(b *pgx.Batch) { h.look(b, s.leaseTime(c.Now), c) }); err != nil {
 			return nil, err
 		}
 		chosen := h.choose(c)
@@ -87,11 +92,28 @@ func (s *Store) Claim(ctx context.Context, c goclaw.ClaimRequest) ([]goclaw.Clai
 	}
 }
 
-// enter queues the questions. They touch only runs that can be taken now and
+// door lets one in at a time.
+type door chan struct{}
+
+func (d door) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case d <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (d door) leave() { <-d }
+
+// look queues the questions. They touch only runs that can be taken now and
 // the lists of processes and running workers, never those that have ended or
 // are blocked. The turn is read first: any claim that is not in what is read
 // afterwards changes it.
-func (h *hall) enter(b *pgx.Batch, leaseTime *goclaw.Millis, c goclaw.ClaimRequest) {
+func (h *hall) look(b *pgx.Batch, leaseTime *goclaw.Millis, c goclaw.ClaimRequest) {
 	*h = hall{running: store.Running{Lane: map[string]int{}, Agent: map[string]int{}}}
 	into(queue(b, `SELECT n FROM turnstile`), &h.turn)
 	const columns = `ordinal, epoch, state, lane, agent, trigger = 'spawn' AS spawned`
@@ -210,6 +232,7 @@ func (s *Store) claim(ctx context.Context, op string, c goclaw.ClaimRequest, tur
 	var runs []goclaw.Run
 	var turns int64
 	err = s.write(ctx, op, func(t *tx) error {
+		t.vain = func() bool { return turns == 0 }
 		me := rand.Int64() // tells our turn from another's with the same number
 		count(t.write(`UPDATE turnstile SET n = n + 1, taken_by = $2 WHERE n = $1`, turn, me), &turns)
 		collectRuns(t.write(`
@@ -237,7 +260,7 @@ func (s *Store) claim(ctx context.Context, op string, c goclaw.ClaimRequest, tur
 	})
 	if err != nil {
 		if isUnknown(err) {
-			s.doubts.add(c.Owner, chosen)
+			s.doubts[c.Owner] = append(s.doubts[c.Owner], chosen...)
 		}
 		return nil, false, err
 	}
@@ -258,27 +281,13 @@ func ordered(runs []goclaw.Run, chosen []candidate) []goclaw.Claimed {
 	return claimed
 }
 
-// doubts are claims of which it is not known whether they took effect. What
-// they took belongs to a process that does not know it.
-type doubts struct {
-	mu     sync.Mutex
-	chosen map[string][]candidate // by owner
-}
-
-func (d *doubts) add(owner string, chosen []candidate) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.chosen == nil {
-		d.chosen = map[string][]candidate{}
-	}
-	d.chosen[owner] = append(d.chosen[owner], chosen...)
-}
+// doubts are claims, by owner, of which it is not known whether they took
+// effect. What they took belongs to a process that does not know it.
+type doubts map[string][]candidate
 
 // settle returns what the owner's doubtful claims took, and forgets them.
-func (d *doubts) settle(ctx context.Context, s *Store, owner string) ([]goclaw.Claimed, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	chosen := d.chosen[owner]
+func (d doubts) settle(ctx context.Context, s *Store, owner string) ([]goclaw.Claimed, error) {
+	chosen := d[owner]
 	if len(chosen) == 0 {
 		return nil, nil
 	}
@@ -295,7 +304,7 @@ func (d *doubts) settle(ctx context.Context, s *Store, owner string) ([]goclaw.C
 	if err != nil {
 		return nil, err
 	}
-	delete(d.chosen, owner)
+	delete(d, owner)
 	return ordered(runs, chosen), nil
 }
 

@@ -39,8 +39,8 @@ func (n *closing) ask(t *tx, run string, e goclaw.Ending) {
 	if e.Outbox != nil {
 		reply = e.Outbox.ID
 	}
-	into(t.queue(`SELECT EXISTS (SELECT 1 FROM runs AS child JOIN runs AS sibling ON sibling.requester_key = child.requester_key
-				WHERE child.id = $1 AND sibling.id <> $1 AND sibling.requester_key <> '' AND sibling.trigger = 'spawn' AND sibling.finished_at IS NULL),
+	into(t.queue(`SELECT EXISTS (SELECT 1 FROM runs WHERE requester_key = (SELECT requester_key FROM runs WHERE id = $1) AND requester_key <> ''
+				AND id <> $1 AND trigger = 'spawn' AND finished_at IS NULL),
 			EXISTS (SELECT 1 FROM inbox WHERE id = $2), EXISTS (SELECT 1 FROM outbox WHERE id = $3)`, run, item, reply),
 		&n.others, &n.item, &n.reply)
 	t.news(run, e.Consume, &n.pending, &n.workers)

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/puddle/v2"
 )
 
 // errClosed answers every call after Close.
@@ -58,8 +58,6 @@ func (s *Store) explain(err error) error {
 		return nil
 	case errors.Is(err, errUnknown):
 		return fmt.Errorf("%s: %w", s.where, err)
-	case errors.Is(err, puddle.ErrClosedPool):
-		return errClosed
 	case errors.As(err, &fromServer):
 		if what := s.advice(fromServer); what != "" {
 			return &failure{fmt.Sprintf("%s %s: %s", s.where, what, fromServer.Message), err}
@@ -105,7 +103,7 @@ func (s *Store) advice(e *pgconn.PgError) string {
 	case "53200":
 		return "has no memory left; nothing was written"
 	case "57014", "55P03":
-		return fmt.Sprintf("did not answer within %s; nothing was written: look for long transactions in pg_stat_activity", timeout)
+		return "gave up a statement that took too long; nothing was written: look in pg_stat_activity for transactions that hold locks"
 	case "57P01", "57P02", "57P05":
 		return "has closed the connection; it may be stopping"
 	case "57P03":
@@ -123,17 +121,25 @@ func isNetwork(err error) bool {
 		errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed)
 }
 
-// reason is the innermost cause of a failed connection, without addresses that
-// are said already.
+// reason is what a failure comes of, without the addresses that are said
+// already; of many hosts each one's.
 func reason(err error) string {
 	for {
+		if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // looks inside on purpose
+			var all []string
+			for _, one := range many.Unwrap() {
+				if text := reason(one); !slices.Contains(all, text) {
+					all = append(all, text)
+				}
+			}
+			return strings.Join(all, ", ")
+		}
 		inner := errors.Unwrap(err)
 		if inner == nil {
-			break
+			return oneLine(err.Error())
 		}
 		err = inner
 	}
-	return oneLine(err.Error())
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

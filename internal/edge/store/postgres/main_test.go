@@ -90,10 +90,10 @@ func wipe(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	_, err = conn.Exec(ctx, `DO $$ BEGIN
-		EXECUTE (SELECT 'TRUNCATE ' || string_agg(quote_ident(tablename), ', ') || ' RESTART IDENTITY'
-			FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN ('goclaw_schema', 'turnstile'));
-	END $$`)
+	_, err = conn.Exec(ctx, `
+		DELETE FROM events; DELETE FROM inbox; DELETE FROM outbox; DELETE FROM artifacts; DELETE FROM blobs; DELETE FROM calls;
+		DELETE FROM holds; DELETE FROM rates; DELETE FROM control; DELETE FROM processes; DELETE FROM runs; DELETE FROM sessions;
+		SELECT setval('runs_ordinal_seq', 1, false), setval('inbox_n_seq', 1, false), setval('outbox_n_seq', 1, false)`)
 	return errors.Join(err, conn.Close(ctx))
 }
 

@@ -18,7 +18,7 @@ var migrationFiles embed.FS
 const migrationLock = 0x476f436c
 
 // migrate checks whose database this is and applies the migrations that it
-// lacks, in one transaction.
+// lacks.
 func (s *Store) migrate(ctx context.Context) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
@@ -38,16 +38,27 @@ func (s *Store) migrate(ctx context.Context) error {
 	if err != nil || version == len(files) {
 		return err
 	}
-	// A migration may take its time, and so may the one that it waits for.
-	ctx = context.WithoutCancel(ctx)
+	return s.upgrade(ctx, files)
+}
+
+// upgrade applies what is missing in one transaction, while no other process
+// does. It may take its time.
+func (s *Store) upgrade(ctx context.Context, files []string) error {
+	config := s.listen.Copy()
+	config.RuntimeParams["statement_timeout"] = "0"
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx) // it had a connection's time
+	defer func() { _ = conn.Close(ctx) }()
+	// A transaction that began before it had the lock could miss what its last
+	// holder has made.
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", migrationLock); err != nil {
+		return err
+	}
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "SET LOCAL statement_timeout = 0"); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", migrationLock); err != nil {
-			return err
-		}
-		version, err := s.version(ctx, tx.Conn(), len(files))
+		version, err := s.version(ctx, conn, len(files))
 		if err != nil {
 			return err
 		}
@@ -86,8 +97,8 @@ func (s *Store) inspect(ctx context.Context, conn *pgx.Conn) error {
 // version is the schema's version, 0 if there is none yet.
 func (s *Store) version(ctx context.Context, conn *pgx.Conn, newest int) (version int, err error) {
 	var ours, taken bool
-	err = conn.QueryRow(ctx, `SELECT to_regclass('goclaw_schema') IS NOT NULL,
-		to_regclass('runs') IS NOT NULL OR to_regclass('sessions') IS NOT NULL`).Scan(&ours, &taken)
+	err = conn.QueryRow(ctx, `SELECT coalesce(bool_or(relname = 'goclaw_schema'), false), coalesce(bool_or(relname IN ('runs', 'sessions')), false)
+		FROM pg_class WHERE relkind IN ('r', 'p', 'v') AND pg_table_is_visible(oid)`).Scan(&ours, &taken)
 	if err != nil {
 		return 0, err
 	}

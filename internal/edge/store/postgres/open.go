@@ -49,8 +49,10 @@ type Store struct {
 	hook       func(string)
 	log        *slog.Logger
 	commits    atomic.Int64
+	closed     atomic.Bool
 
-	doubts doubts
+	claiming door
+	doubts   doubts // of who is in the door
 
 	bell    *bell
 	changes chan string
@@ -83,6 +85,7 @@ func open(ctx context.Context, url string, o Options) (*Store, error) {
 	s := &Store{
 		where: place(config.ConnConfig), user: config.ConnConfig.User,
 		listen: listening(config.ConnConfig), serverTime: o.ServerTime, hook: o.Hook, log: o.Logger,
+		claiming: make(door, 1), doubts: doubts{},
 		changes: make(chan string, 64), listens: make(chan struct{}), bell: newBell(),
 	}
 	if s.hook == nil {
@@ -187,6 +190,7 @@ func (s *Store) Commits() int64 { return s.commits.Load() }
 // Closing again does nothing.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
+		s.closed.Store(true)
 		s.end()
 		s.running.Wait()
 		s.pool.Close()

@@ -18,6 +18,19 @@ func TestStore(t *testing.T) {
 	})
 }
 
+// TestStoreWithoutGuards drops every unique index that could hide a double:
+// the store must not need them.
+func TestStoreWithoutGuards(t *testing.T) {
+	url := database(t)
+	dropGuards(t, url)
+	storetest.Run(t, func(t *testing.T) storetest.Store {
+		if err := wipe(t.Context(), url); err != nil {
+			t.Fatal(err)
+		}
+		return open(t, url, postgres.Options{})
+	})
+}
+
 // TestAgree compares the store with the one in memory, its model.
 func TestAgree(t *testing.T) {
 	url := database(t)

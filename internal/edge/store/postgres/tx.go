@@ -30,6 +30,9 @@ type tx struct {
 	// again says that the whole may be done twice, so that a commit of unknown
 	// outcome is simply repeated.
 	again bool
+
+	// vain, if set, tells after the commit that its writes changed nothing.
+	vain func() bool
 }
 
 // queue adds a statement to the next round trip.
@@ -129,9 +132,11 @@ func (s *Store) writing(ctx context.Context, fn func(*tx) error) error {
 			}
 			return false, err
 		}
-		s.commits.Add(1)
-		s.hook("commit.after")
-		s.bell.pull(t.wakes)
+		if t.vain == nil || !t.vain() {
+			s.commits.Add(1)
+			s.hook("commit.after")
+			s.bell.pull(t.wakes)
+		}
 		return false, nil
 	})
 }
@@ -189,6 +194,8 @@ func (s *Store) trying(ctx context.Context, attempt func(context.Context) (bool,
 		switch {
 		case err == nil || errors.Is(err, errUnknown):
 			return err
+		case s.closed.Load():
+			return errClosed
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case limited.Err() != nil:

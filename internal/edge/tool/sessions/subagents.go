@@ -47,7 +47,7 @@ type request struct {
 func (d deps) subagents(ctx context.Context, in goclaw.Invocation) (any, error) {
 	var q request
 	if err := json.Unmarshal([]byte(in.Call.Arguments), &q); err != nil {
-		return nil, fmt.Errorf("arguments: %w", err)
+		return nil, goclaw.BadRequest("arguments: " + err.Error())
 	}
 	switch {
 	case q.Action == "list":
@@ -112,7 +112,7 @@ const mostListed = 50
 // among the newest.
 func (d deps) find(ctx context.Context, key goclaw.SessionKey, name string) (goclaw.Run, error) {
 	if name == "" {
-		return goclaw.Run{}, errors.New("id is missing: name one of your workers (action list)")
+		return goclaw.Run{}, goclaw.BadRequest("id is missing: name one of your workers (action list)")
 	}
 	runs, err := d.mine(ctx, key, goclaw.RunFilter{Limit: mostListed})
 	if err != nil {
@@ -133,21 +133,21 @@ func (d deps) find(ctx context.Context, key goclaw.SessionKey, name string) (goc
 		case err != nil && !errors.Is(err, goclaw.ErrNotFound) && !goclaw.IsBadRequest(err):
 			return goclaw.Run{}, err
 		}
-		return goclaw.Run{}, fmt.Errorf("none of your workers is %q (action list shows them)", name)
+		return goclaw.Run{}, goclaw.BadRequest(fmt.Sprintf("none of your workers is %q (action list shows them)", name))
 	case 1:
 		return found[0], nil
 	}
-	return goclaw.Run{}, fmt.Errorf("%d of your workers are called %q; use a run id", len(found), name)
+	return goclaw.Run{}, goclaw.BadRequest(fmt.Sprintf("%d of your workers are called %q; use a run id", len(found), name))
 }
 
 // steer hands the caller's message to its worker, once per call.
 func (d deps) steer(ctx context.Context, in goclaw.Invocation, run goclaw.Run, text string) (any, error) {
 	if strings.TrimSpace(text) == "" {
-		return nil, errors.New("message is missing: write what the worker shall know or do")
+		return nil, goclaw.BadRequest("message is missing: write what the worker shall know or do")
 	}
 	_, err := d.spawner.Steer(ctx, run.ID, text, in.Session.String(), "steer:"+in.Fence.Run+":"+in.Call.ID)
 	if errors.Is(err, goclaw.ErrEnded) {
-		return nil, fmt.Errorf("%s has ended (%s) and reads nothing any more; spawn another", run.Name(), run.State)
+		return nil, goclaw.BadRequest(fmt.Sprintf("%s has ended (%s) and reads nothing any more; spawn another", run.Name(), run.State))
 	}
 	if err != nil {
 		return nil, err

@@ -4,7 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"strings"
 
 	"goclaw"
@@ -92,8 +92,12 @@ func (t tool) Spec() goclaw.ToolSpec { return t.spec }
 
 func (t tool) Call(ctx context.Context, in goclaw.Invocation) goclaw.ToolResult {
 	v, err := t.call(ctx, in)
-	if err != nil {
+	switch {
+	case err == nil:
+	case goclaw.IsBadRequest(err), errors.Is(err, goclaw.ErrNotFound), errors.Is(err, goclaw.ErrEnded), errors.Is(err, goclaw.ErrFenced):
 		v = goclaw.Failed(err.Error())
+	default: // the store could not be asked
+		return goclaw.ToolResult{Again: err}
 	}
 	if res, done := v.(goclaw.ToolResult); done {
 		return res
@@ -115,7 +119,7 @@ type deps struct {
 func (d deps) spawn(ctx context.Context, in goclaw.Invocation) (any, error) {
 	var q goclaw.SpawnRequest
 	if err := json.Unmarshal([]byte(in.Call.Arguments), &q); err != nil {
-		return nil, fmt.Errorf("arguments: %w", err)
+		return nil, goclaw.BadRequest("arguments: " + err.Error())
 	}
 	return d.spawner.Spawn(ctx, in, q)
 }

@@ -96,7 +96,7 @@ CREATE INDEX runs_parent    ON runs (parent, ordinal) WHERE parent <> '';
 CREATE INDEX runs_tree      ON runs (root) WHERE trigger = 'spawn';
 CREATE INDEX runs_open      ON runs (session_key, ordinal) WHERE finished_at IS NULL;
 CREATE INDEX runs_children  ON runs (requester_key) WHERE finished_at IS NULL AND trigger = 'spawn';
-CREATE INDEX runs_workers   ON runs (parent) WHERE finished_at IS NULL AND trigger = 'spawn';
+CREATE INDEX runs_workers   ON runs (parent) WHERE finished_at IS NULL AND trigger = 'spawn' AND parent <> '';
 CREATE INDEX runs_running   ON runs (owner) WHERE state = 'running';
 CREATE INDEX runs_busy      ON runs (lane, agent) WHERE state = 'running' AND trigger = 'spawn';
 CREATE INDEX runs_released  ON runs (ordinal) WHERE state = 'interrupted';

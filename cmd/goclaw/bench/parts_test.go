@@ -30,7 +30,11 @@ func TestWALCommits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.close()
+	defer func() {
+		if err := w.close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	// Far enough for the log to be begun afresh more than once.
 	for i := range 600 {
 		if err := cycle(t.Context(), s, fmt.Sprint(i)); err != nil {

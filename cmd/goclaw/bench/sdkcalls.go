@@ -76,7 +76,7 @@ func SDKCalls(ctx context.Context, in io.Reader, out io.Writer, url string, n in
 // event.
 func sdkCall(ctx context.Context, messages sdk.MessageService, body []byte, began chan<- struct{}) error {
 	stream := messages.NewStreaming(ctx, param.Override[sdk.MessageNewParams](json.RawMessage(body)))
-	defer stream.Close()
+	defer func() { _ = stream.Close() }() // the process ends with its calls
 	var message sdk.Message
 	for first := true; stream.Next(); first = false {
 		if err := message.Accumulate(stream.Current()); err != nil {

@@ -92,6 +92,9 @@ func (j *job) stream() (goclaw.ModelReply, int, error) {
 func (j *job) again(err error, try int, shown bool) (billed bool, _ error) {
 	var failed *goclaw.ProviderError
 	if j.ctx.Err() != nil || !errors.As(err, &failed) || !failed.Retry || try >= tries(failed) || failed.After > patience {
+		if j.ctx.Err() == nil && failed != nil && !mayBeBilled(failed, shown) {
+			j.unspent()
+		}
 		return false, giveUp(err, try)
 	}
 	if shown {
@@ -101,7 +104,7 @@ func (j *job) again(err error, try int, shown bool) (billed bool, _ error) {
 	text := fmt.Sprintf("%v; trying again in %s (try %d of %d)", failed, wait.Round(100*time.Millisecond), try+1, tries(failed))
 	j.e.o.Log.Warn("model call failed", "run", j.r.ID, "try", try, "err", failed, "wait", wait)
 	j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeRetry, Session: j.r.Session, RunID: j.r.ID, Text: text})
-	return shown || failed.Kind != "network" && failed.Status < 300, j.rest(wait, nil) // cut after it had begun
+	return mayBeBilled(failed, shown), j.rest(wait, nil)
 }
 
 func tries(e *goclaw.ProviderError) int {

@@ -350,6 +350,36 @@ func spendTree(t *testing.T, limits goclaw.Limits) {
 	}
 }
 
+// A call that the provider refused costs no tokens: the day's are there for
+// the next turn. One that may be billed is kept as spent.
+func TestRefusedCallsAreGivenBack(t *testing.T) {
+	for status, left := range map[int]bool{400: true, 200: false} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, rigOptions{
+				brain: func(_ context.Context, q goclaw.ModelRequest) (goclaw.ModelReply, error) {
+					if strings.Contains(lastText(q), "refuse") {
+						return goclaw.ModelReply{}, &goclaw.ProviderError{Provider: "fake", Status: status, Message: "no"}
+					}
+					return text("fine")
+				},
+				rules: func(r *definition.Rules) {
+					a := r.Agents["main"]
+					a.Budget.Day = goclaw.Limits{Tokens: 5000}
+					r.Agents["main"] = a
+				},
+			})
+			defer r.start(t.Context())()
+			r.say("refuse")
+			r.settle()
+			r.say("hello")
+			last := r.settle()[1]
+			if got := last.State == goclaw.StateCompleted; got != left {
+				t.Errorf("after HTTP %d the day has tokens left: %t (%s: %s)", status, got, last.State, last.Error)
+			}
+		})
+	}
+}
+
 func TestAModelThatGoesRoundInCirclesIsToldAndStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ran := 0

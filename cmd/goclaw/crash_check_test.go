@@ -40,7 +40,7 @@ type ledger struct {
 	events   map[string][]goclaw.Event
 	lines    map[string]int // of the file of effects
 	requests []providertest.Recorded
-	figures
+	sum      figures
 }
 
 // check holds a round's end against the promises.
@@ -69,7 +69,7 @@ func (s *site) check(sum *tally) {
 	l.checkCalls()
 	l.checkFaults()
 	l.checkLogs()
-	sum.add(l.figures)
+	sum.add(l.sum)
 }
 
 func (l *ledger) load(ctx context.Context) (err error) {
@@ -102,7 +102,7 @@ func (l *ledger) load(ctx context.Context) (err error) {
 func (l *ledger) checkSessions() {
 	last := map[goclaw.SessionKey]goclaw.Millis{}
 	for _, r := range l.runs {
-		l.figures.runs++
+		l.sum.runs++
 		events := l.events[r.ID]
 		if len(events) == 0 {
 			continue
@@ -116,7 +116,7 @@ func (l *ledger) checkSessions() {
 				l.t.Errorf("%s: event %d has the number %d", r.ID, i, e.Seq)
 			}
 			if e.Resumed != nil {
-				l.takeovers++
+				l.sum.takeovers++
 			}
 		}
 	}
@@ -125,7 +125,7 @@ func (l *ledger) checkSessions() {
 // checkChat: the message was accepted once, its workers have ended as they
 // should, once each, and all is told.
 func (l *ledger) checkChat(c *chat) {
-	l.figures.chats++
+	l.sum.chats++
 	tree := map[string]bool{}
 	of := map[string]goclaw.Run{}
 	for _, r := range l.runs {
@@ -195,7 +195,7 @@ func (l *ledger) checkAnnounced(r goclaw.Run, tree map[string]bool) {
 		l.t.Errorf("%s is announced %d times", r.Label, len(by))
 		return
 	}
-	l.announced++
+	l.sum.announced++
 	taker := by[0]
 	if taker.Session != r.Requester && taker.Trigger == goclaw.TriggerSpawn {
 		l.t.Errorf("%s is announced to %s, not to its requester %s", r.Label, taker.Session, r.Requester)
@@ -252,17 +252,17 @@ func (l *ledger) checkSteered(c *chat, r goclaw.Run) {
 	if read > 1 || read < sent {
 		l.t.Errorf("%s: the message was sent %d times, and read %d times", r.Label, sent, read)
 	}
-	l.steered += read
+	l.sum.steered += read
 }
 
 // checkEffect: a call that is on record as done has had its effect once; one
 // that was interrupted, at most.
 func (l *ledger) checkEffect(r goclaw.Run) {
-	if !l.site.effects {
+	if !l.effects {
 		return
 	}
 	n := l.lines[r.Label]
-	l.figures.effects += n
+	l.sum.effects += n
 	if n > 1 {
 		l.t.Errorf("the side effect of %s happened %d times", r.Label, n)
 	}
@@ -274,7 +274,7 @@ func (l *ledger) checkEffect(r goclaw.Run) {
 		switch res := e.Result; {
 		case res == nil || res.Name != "exec":
 		case strings.Contains(res.Content, "outcome is unknown"):
-			l.unknown++
+			l.sum.unknown++
 		case res.IsError && r.State != goclaw.StateCancelled:
 			l.t.Errorf("exec of %s failed: %s", r.Label, res.Content)
 		case !res.IsError && n == 0:
@@ -320,7 +320,7 @@ func (l *ledger) checkCalls() {
 			if e.Model != nil {
 				recorded[step{who, before[r.Session]}] = e.At
 				before[r.Session]++
-				l.calls++
+				l.sum.calls++
 			}
 		}
 	}
@@ -333,12 +333,12 @@ func (l *ledger) checkCalls() {
 		came := l.arrivals[q.N]
 		switch {
 		case ok && goclaw.At(came) > at && l.slept(processOf(&q.Request), at.Time(), came):
-			l.late++
+			l.sum.late++
 		case ok && goclaw.At(came) > at:
 			l.t.Errorf("the model call %s#%d, recorded at %s, was paid again at %s by %s",
 				who, replies, at.Time().Format(time.StampMilli), came.UTC().Format(time.StampMilli), processOf(&q.Request))
 		case made[id] > 1:
-			l.repeated++
+			l.sum.repeated++
 		}
 	}
 	for id := range recorded {
@@ -351,7 +351,7 @@ func (l *ledger) checkCalls() {
 // slept reports whether the process was stopped at the time at, and has woken
 // by then.
 func (l *ledger) slept(process string, at, then time.Time) bool {
-	return slices.ContainsFunc(l.site.faults, func(f fault) bool {
+	return slices.ContainsFunc(l.faults, func(f fault) bool {
 		return f.process == process && !f.kill && f.at.Before(at.Add(time.Millisecond)) && !f.end.After(then)
 	})
 }
@@ -359,17 +359,17 @@ func (l *ledger) slept(process string, at, then time.Time) bool {
 // checkFaults counts them, and times how soon the runs of those that died went
 // on. What was hit again before that is timed from then.
 func (l *ledger) checkFaults() {
-	for i, f := range l.site.faults {
+	for i, f := range l.faults {
 		if !f.kill {
-			l.pauses++
+			l.sum.pauses++
 		} else {
-			l.kills++
+			l.sum.kills++
 		}
 		if f.point {
-			l.atPoints++
+			l.sum.atPoints++
 		}
 		if len(f.held) > 0 {
-			l.busy++
+			l.sum.busy++
 		}
 		if !f.kill || f.since.IsZero() {
 			continue
@@ -380,11 +380,11 @@ func (l *ledger) checkFaults() {
 				continue // the database had its end already, and recorded it after the death
 			}
 			at := l.events[id][on].At.Time()
-			again := slices.ContainsFunc(l.site.faults[i+1:], func(g fault) bool {
+			again := slices.ContainsFunc(l.faults[i+1:], func(g fault) bool {
 				return g.at.Before(at) && (l.top.alone || slices.Contains(g.held, id))
 			})
 			if !again {
-				l.slowest = max(l.slowest, at.Sub(f.since))
+				l.sum.slowest = max(l.sum.slowest, at.Sub(f.since))
 			}
 		}
 	}

@@ -183,7 +183,7 @@ func (s *site) plan() (p plan, doomed bool) {
 	}
 	s.left--
 	s.due++
-	if s.left > 0 && s.dice.n(5) == 0 {
+	if s.left > 0 && s.dice.n(s.top.sleepy) == 0 {
 		s.left--
 		p.pause = true
 	}

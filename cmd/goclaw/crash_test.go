@@ -34,6 +34,7 @@ type topology struct {
 
 	within time.Duration // of a process's first request most random faults come
 	passes int           // of a named point before the process dies there, at most
+	sleepy int           // one life of so many has a pause in it
 
 	// A fault's recovery is timed from the next start where only that process
 	// can go on, else from the fault itself, and takes limit at most.
@@ -43,11 +44,13 @@ type topology struct {
 
 var (
 	oneProcess = topology{
-		seats: []string{"gateway"}, lease: crashLease, parallel: 2, faults: 5, chats: 2, within: 250 * time.Millisecond, passes: 12, alone: true, limit: 2 * time.Second,
+		seats: []string{"gateway"}, lease: crashLease, parallel: 2, faults: 5, chats: 2, within: 250 * time.Millisecond, passes: 12, sleepy: 6,
+		alone: true, limit: 2 * time.Second,
 	}
 	fiveProcesses = topology{
 		seats: []string{"gateway", "gateway", "worker", "worker", "worker"},
-		lease: crashLease, parallel: 1, faults: 12, chats: 5, within: 500 * time.Millisecond, passes: 8, limit: 5*time.Second + crashLease,
+		lease: crashLease, parallel: 1, faults: 12, chats: 5, within: 500 * time.Millisecond, passes: 8, sleepy: 3,
+		limit: 5*time.Second + crashLease,
 	}
 )
 

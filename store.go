@@ -147,6 +147,10 @@ type Ending struct {
 type Wake struct {
 	Last Millis
 	Next Millis
+
+	// Together counts only those as left that the same run spawned with
+	// AnnounceTogether: the announcement waits for no others.
+	Together bool
 }
 
 // Return counts a failed delivery of inbox items: they are pending again from

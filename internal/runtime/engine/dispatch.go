@@ -70,6 +70,7 @@ func (e *Engine) dispatch(ctx, work context.Context) error {
 		}
 		if now := time.Now(); !now.Before(tidyAt) {
 			e.tidy(ctx)
+			e.cancelLeft(ctx)
 			tidyAt = now.Add(time.Minute)
 		}
 		wait := time.Hour

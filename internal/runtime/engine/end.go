@@ -75,10 +75,10 @@ func (j *job) announce(r goclaw.Run, ending *goclaw.Ending) {
 		ID: r.ID, Kind: goclaw.ItemAnnouncement, Session: r.Requester, Source: r.ID, Group: r.Parent, Mode: r.Announce,
 		Text: text, CreatedAt: ending.Now,
 	}
-	ending.Wake.Next = ending.Now.Add(j.e.o.Announce.MaxWait)
+	ending.Wake.Next, ending.Wake.Together = ending.Now.Add(j.e.o.Announce.MaxWait), true
 	if r.Announce == goclaw.AnnounceEach {
-		ending.Wake.Next = ending.Now.Add(j.e.o.Announce.Window)
-		ending.Wake.Last = ending.Wake.Next
+		due := ending.Now.Add(j.e.o.Announce.Window)
+		ending.Wake = &goclaw.Wake{Last: due, Next: due}
 	}
 }
 

@@ -166,15 +166,25 @@ func (j *job) load() error {
 	}
 	j.state = turn.Fold(events)
 	if j.state.Prompt == nil {
-		return nil
+		return j.unmoved()
 	}
 	if err := j.loadPrompt(); err != nil {
 		return err
 	}
-	if !j.takeOver {
-		return nil
+	if j.takeOver {
+		return j.recover() // writes first
 	}
-	return j.recover()
+	return j.unmoved()
+}
+
+// unmoved fails with ErrFenced if another owner has taken the run since it was
+// claimed: what was read may be its doing. A takeover learns that by writing.
+func (j *job) unmoved() error {
+	now, err := ask(j, "run", func(ctx context.Context) (goclaw.Run, error) { return j.e.o.Store.Run(ctx, j.r.ID) })
+	if err == nil && now.Fence() != j.fence {
+		err = goclaw.ErrFenced
+	}
+	return err
 }
 
 // recover records the takeover and does as the restart policy says.
@@ -200,7 +210,7 @@ func (j *job) recover() error {
 	case j.r.Profile.RestartPolicy == goclaw.RestartFail:
 		return fmt.Errorf("the process died while this run was at step %d, and its restartPolicy is fail", rec.Event.Step)
 	case j.r.Profile.RestartPolicy == goclaw.RestartAsk:
-		return j.suspend(goclaw.WaitingEvent{For: goclaw.WaitPerson}, 0)
+		return j.waitForPerson()
 	}
 	return nil
 }

@@ -150,12 +150,39 @@ func (e *Engine) cancelChildren(ctx context.Context, parent goclaw.Run) error {
 		return err
 	}
 	for _, c := range children {
-		if _, err := e.Cancel(ctx, c.ID, "its requester was stopped", true); err != nil {
+		if _, err := e.Cancel(ctx, c.ID, requesterStopped, true); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// cancelLeft cancels the workers of workers that were stopped, if the process
+// that stopped them died before it could.
+func (e *Engine) cancelLeft(ctx context.Context) {
+	runs, err := e.o.Store.Runs(ctx, goclaw.RunFilter{Triggers: []goclaw.Trigger{goclaw.TriggerSpawn}, Active: true})
+	parents := map[string]goclaw.Run{}
+	for _, r := range runs {
+		if r.Depth < 2 || r.CancelAt != 0 || err != nil {
+			continue
+		}
+		parent, known := parents[r.Parent]
+		if !known {
+			if parent, err = e.o.Store.Run(ctx, r.Parent); err != nil {
+				break
+			}
+			parents[r.Parent] = parent
+		}
+		if parent.State == goclaw.StateCancelled || parent.State == goclaw.StateTimeout {
+			_, err = e.Cancel(ctx, r.ID, requesterStopped, true)
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		e.complain("workers of stopped workers could not be looked at", err)
+	}
+}
+
+const requesterStopped = "its requester was stopped"
 
 // Submit accepts a person's message as a turn of its session.
 func (e *Engine) Submit(ctx context.Context, in goclaw.Inbound) (goclaw.Run, error) {

@@ -37,12 +37,29 @@ func (j *job) finish(a turn.Action, last ...goclaw.Event) error {
 	if err != nil {
 		return err
 	}
-	_, next := announce.Ready(items, goclaw.At(time.Now()), j.e.o.Announce)
+	ready, next := announce.Ready(items, goclaw.At(time.Now()), j.e.o.Announce)
+	if len(ready) > 0 {
+		return nil // it came between the two looks
+	}
 	err = j.suspend(goclaw.WaitingEvent{For: goclaw.WaitWorkers, Until: next}, len(items))
 	if errors.Is(err, goclaw.ErrWoken) {
 		return nil // look again
 	}
 	return err
+}
+
+// waitForPerson gives the slot back until someone decides about the run.
+func (j *job) waitForPerson() error {
+	for {
+		items, err := j.pending()
+		if err != nil {
+			return err
+		}
+		err = j.suspend(goclaw.WaitingEvent{For: goclaw.WaitPerson}, len(items))
+		if !errors.Is(err, goclaw.ErrWoken) {
+			return err
+		}
+	}
 }
 
 // suspend records that the run waits, and gives its slot back: its error is

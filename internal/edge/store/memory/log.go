@@ -186,11 +186,23 @@ func (s *Store) finish(r *record, e goclaw.Ending) {
 			continue
 		}
 		at := e.Wake.Last
-		if s.hasWorkers(waiting.Session) {
+		if s.left(r, e.Wake.Together) {
 			at = e.Wake.Next
 		}
 		waiting.WakeAt = store.Sooner(waiting.WakeAt, at)
 	}
+}
+
+// left reports whether a worker is left that an ended one waits with: of the
+// same requester, or with together of the same run and announced together.
+func (s *Store) left(ended *record, together bool) bool {
+	return slices.ContainsFunc(s.open, func(o *record) bool {
+		with := o.Requester == ended.Requester
+		if together {
+			with = o.Parent == ended.Parent && o.Announce == goclaw.AnnounceTogether
+		}
+		return with && o.Trigger == goclaw.TriggerSpawn
+	})
 }
 
 // hasWorkers reports whether a run that the session asked for has not ended.

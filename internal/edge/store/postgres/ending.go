@@ -14,7 +14,7 @@ import (
 type closing struct {
 	waiting int64 // ordinal of the run of the requester's session that waits for workers, else 0
 	wakeAt  goclaw.Millis
-	others  bool // the requester has other unended workers
+	others  bool // others are left that it waits with
 	pending int
 	workers bool
 	item    bool // there is an inbox item of the announcement's id
@@ -39,9 +39,15 @@ func (n *closing) ask(t *tx, run string, e goclaw.Ending) {
 	if e.Outbox != nil {
 		reply = e.Outbox.ID
 	}
-	into(t.queue(`SELECT EXISTS (SELECT 1 FROM runs WHERE requester_key = (SELECT requester_key FROM runs WHERE id = $1) AND requester_key <> ''
-				AND id <> $1 AND trigger = 'spawn' AND finished_at IS NULL),
-			EXISTS (SELECT 1 FROM inbox WHERE id = $2), EXISTS (SELECT 1 FROM outbox WHERE id = $3)`, run, item, reply),
+	into(t.queue(`SELECT CASE WHEN $4 THEN
+				EXISTS (SELECT 1 FROM runs WHERE parent = (SELECT parent FROM runs WHERE id = $1) AND parent <> ''
+					AND id <> $1 AND trigger = 'spawn' AND announce = 'together' AND finished_at IS NULL)
+			ELSE
+				EXISTS (SELECT 1 FROM runs WHERE requester_key = (SELECT requester_key FROM runs WHERE id = $1) AND requester_key <> ''
+					AND id <> $1 AND trigger = 'spawn' AND finished_at IS NULL)
+			END,
+			EXISTS (SELECT 1 FROM inbox WHERE id = $2), EXISTS (SELECT 1 FROM outbox WHERE id = $3)`,
+		run, item, reply, e.Wake != nil && e.Wake.Together),
 		&n.others, &n.item, &n.reply)
 	t.news(run, e.Consume, &n.pending, &n.workers)
 }

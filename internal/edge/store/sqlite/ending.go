@@ -115,10 +115,12 @@ func (t *tx) wakeRequester(ctx context.Context, r record, w goclaw.Wake) error {
 	var waiting int64
 	var workers bool
 	err := t.row(ctx, `SELECT waiting.ordinal,
-			EXISTS (SELECT 1 FROM runs WHERE requester_key = ended.requester_key AND finished_at IS NULL AND trigger = 'spawn')
+			CASE WHEN ?2 THEN EXISTS (SELECT 1 FROM runs WHERE parent = ended.parent AND finished_at IS NULL
+					AND trigger = 'spawn' AND announce = 'together')
+				ELSE EXISTS (SELECT 1 FROM runs WHERE requester_key = ended.requester_key AND finished_at IS NULL AND trigger = 'spawn') END
 		FROM runs AS ended JOIN runs AS waiting ON waiting.session_key = ended.requester_key
-		WHERE ended.ordinal = ? AND ended.requester_key <> '' AND waiting.finished_at IS NULL
-			AND waiting.state = 'waiting' AND waiting.waits_for = 'workers'`, []any{r.ordinal}, &waiting, &workers)
+		WHERE ended.ordinal = ?1 AND ended.requester_key <> '' AND waiting.finished_at IS NULL
+			AND waiting.state = 'waiting' AND waiting.waits_for = 'workers'`, []any{r.ordinal, flag(w.Together)}, &waiting, &workers)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}

@@ -83,6 +83,7 @@ func waitingExamples() []example {
 		{"suspend", testSuspend},
 		{"suspend unless woken", testSuspendWoken},
 		{"suspend until the deadline", testSuspendDeadline},
+		{"wake by the last of a group", testWakeTogether},
 		{"suspend refuses", testSuspendRefuses},
 		{"waiting holds no slot", testWaitingHoldsNoSlot},
 		{"workers wake their parent", testWake},

@@ -110,6 +110,30 @@ func testSuspendDeadline(w *world) {
 	}
 }
 
+// testWakeTogether: only who is announced together with the one that ends is
+// waited for.
+func testWakeTogether(w *world) {
+	lead := w.begin(w.turn("lead", "a"), "o")
+	var workers []goclaw.Run
+	for i, mode := range []goclaw.AnnounceMode{goclaw.AnnounceTogether, goclaw.AnnounceTogether, goclaw.AnnounceEach, goclaw.AnnounceNone} {
+		a := w.spawn(fmt.Sprintf("w%d", i), lead)
+		a.Run.Announce = mode
+		workers = append(workers, w.begin(a, "o"))
+	}
+	w.suspend(lead, 0)
+	ends := func(r goclaw.Run, together bool) {
+		w.ok(w.End(w.Context(), r.Fence(), goclaw.Ending{
+			State: goclaw.StateCompleted, Batch: goclaw.Batch{Now: w.now},
+			Wake: &goclaw.Wake{Last: w.now + 1, Next: w.now + 100, Together: together},
+		}))
+	}
+	ends(workers[0], true)
+	w.wakesAt("lead", w.now+100, "a sibling of its group is left")
+	w.now += 10
+	ends(workers[1], true)
+	w.wakesAt("lead", w.now+1, "the last of its group")
+}
+
 func testSuspendRefuses(w *world) {
 	ctx := w.Context()
 	run := w.begin(w.turn("r", "a"), "o")

@@ -77,8 +77,9 @@ func (g *Gateway) WaitRun(ctx context.Context, id string) (goclaw.Run, error) {
 	}
 	sub, stop := context.WithCancel(ctx)
 	defer stop()
+	whole := run.ID // run changes below
 	notices := g.o.Feed.Subscribe(sub, func(n goclaw.Notice) bool {
-		return n.Kind == goclaw.NoticeRun && n.RunID == run.ID && n.Run != nil && n.Run.State.Ended()
+		return n.Kind == goclaw.NoticeRun && n.RunID == whole && n.Run != nil && n.Run.State.Ended()
 	})
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()

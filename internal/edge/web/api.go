@@ -98,10 +98,11 @@ func (s *server) getHistory(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	logs, err := s.Backend.History(r.Context(), key)
+	shown := make([]goclaw.RunLog, len(logs)) // the store may share what it returned
 	for i, l := range logs {
-		logs[i].Events = list(l.Events)
+		shown[i] = goclaw.RunLog{Run: l.Run, Events: list(l.Events)}
 	}
-	s.reply(w, r, list(logs), err)
+	s.reply(w, r, shown, err)
 }
 
 // getContext takes at most one of session, agent and run; none means the

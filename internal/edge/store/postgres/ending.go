@@ -144,6 +144,15 @@ func (t *tx) close(r *record, p *page, e goclaw.Ending, n closing) error {
 	if e.Outbox != nil {
 		t.putReply(*e.Outbox, e.Now)
 	}
+	if e.Cascade != "" {
+		t.write(`WITH RECURSIVE tree (id) AS (
+				SELECT id FROM runs WHERE ordinal = $1
+				UNION
+				SELECT child.id FROM tree JOIN runs AS child ON child.parent = tree.id AND child.parent <> ''
+			)
+			UPDATE runs SET cancel_at = $2, cancel_why = $3
+			WHERE id IN (SELECT id FROM tree) AND finished_at IS NULL AND cancel_at IS NULL`, r.Ordinal, e.Now, e.Cascade)
+	}
 	if e.Wake != nil && n.waiting != 0 {
 		at := e.Wake.Last
 		if n.others {

@@ -52,6 +52,9 @@ type PromptEvent struct {
 	PromptSHA string   `json:"promptSha"`
 	Input     Message  `json:"input"`
 	Inbox     []string `json:"inbox,omitempty"` // ids of the inbox items consumed
+
+	// Tried is how often these items' delivery had failed before.
+	Tried int `json:"tried,omitempty"`
 }
 
 // ModelEvent is one model call's recorded reply.

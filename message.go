@@ -61,9 +61,13 @@ type ToolResult struct {
 	// call is made again once something has come for it, or at Suspend.Until.
 	Suspend *WaitingEvent `json:"-"`
 
+	// Again, on the result of an idempotent call, says that the call could not
+	// be made and had no effect: nothing is recorded, and it is made again.
+	Again error `json:"-"`
+
 	// Consume are inbox items that this result tells of: they are taken in the
 	// transaction that records it.
-	Consume []string `json:"-"`
+	Consume []string `json:"inbox,omitempty"`
 }
 
 // Usage counts tokens. Input is the whole prompt: CacheRead and CacheWrite are

@@ -141,6 +141,9 @@ type Profile struct {
 	// is milliseconds.
 	TimeoutMs int64 `json:"timeoutMs"`
 
+	// Until is when the run's tree has had its time; 0: it is not limited.
+	Until Millis `json:"until,omitempty"`
+
 	MaxSpawnDepth int `json:"maxSpawnDepth"`
 	MaxChildren   int `json:"maxChildren"`
 	MaxTreeRuns   int `json:"maxTreeRuns,omitempty"` // spawned runs that one input may ever lead to; 0: no bound

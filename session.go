@@ -30,6 +30,9 @@ type SessionKey struct {
 	ID       string // KindSubagent: run uuid; KindCron: job id
 }
 
+// DefaultAgent is the agent that is there without being configured.
+const DefaultAgent = "main"
+
 // MainKey addresses an agent's main session.
 func MainKey(agent string) SessionKey { return SessionKey{Agent: agent, Kind: KindMain} }
 

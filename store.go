@@ -70,6 +70,10 @@ type ClaimRequest struct {
 	MaxPerLane  int
 	MaxPerAgent map[string]int
 
+	// TurnsBefore leaves queued runs that are not spawned and were accepted
+	// later to others, such as the gateway that accepted them (0: leaves none).
+	TurnsBefore Millis
+
 	// OnlyCancelled claims nothing but runs whose cancellation was asked.
 	OnlyCancelled bool
 
@@ -124,11 +128,11 @@ type Ending struct {
 	Outbox   *Outbound
 
 	// IfQuiet makes the ending fail with ErrWoken while the run's session has
-	// pending inbox items or the run has unended workers.
+	// pending inbox items or unended workers.
 	IfQuiet bool
 
-	// Wake says when the parent of a spawned run goes on if it waits for its
-	// workers.
+	// Wake says when a run of the requester's session goes on that waits for
+	// its workers.
 	Wake *Wake
 
 	// Return gives the inbox items back that the run had consumed.
@@ -138,11 +142,15 @@ type Ending struct {
 	Artifacts []ArtifactData
 }
 
-// Wake is when a waiting parent goes on, unless it does so earlier: at Last if
-// no worker of it is left, else at Next (0: not because of this one).
+// Wake is when a waiting run goes on, unless it does so earlier: at Last if no
+// worker of its session is left, else at Next (0: not because of this one).
 type Wake struct {
 	Last Millis
 	Next Millis
+
+	// Together counts only those as left that the same run spawned with
+	// AnnounceTogether: the announcement waits for no others.
+	Together bool
 }
 
 // Return counts a failed delivery of inbox items: they are pending again from
@@ -164,12 +172,12 @@ type ArtifactData struct {
 type Suspension struct {
 	Batch
 	For   WaitReason
-	Until Millis // 0: until something wakes it
+	Until Millis // 0: until something wakes it; its deadline does in any case
 
-	// Seen is how many inbox items the run knows to be pending, without those
-	// that it consumes. With another number, once its cancellation was asked,
-	// or For workers of which none is left without an Until, the error is
-	// ErrWoken.
+	// Seen is how many inbox items the run knows to be pending for its session,
+	// without those that it consumes. With another number the error is ErrWoken;
+	// also if the run waits for workers with no Until, and its session has none
+	// that is unended.
 	Seen int
 }
 

@@ -20,7 +20,6 @@ import (
 	"goclaw/internal/core/announce"
 	"goclaw/internal/core/definition"
 	"goclaw/internal/edge/client"
-	"goclaw/internal/edge/store/sqlite"
 	"goclaw/internal/edge/tool/exec"
 	"goclaw/internal/edge/tool/file"
 	"goclaw/internal/edge/tool/sessions"
@@ -37,7 +36,7 @@ type app struct {
 	settings settings
 	token    string
 	log      *slog.Logger
-	store    *sqlite.Store
+	store    database
 	engine   *engine.Engine
 	exec     *exec.Tool
 	handler  http.Handler
@@ -53,6 +52,9 @@ type app struct {
 	server   *http.Server
 	hangUp   context.CancelCauseFunc // ends the server's streams
 }
+
+// announceBackoff is between the first two tries to announce.
+const announceBackoff = 30 * time.Second
 
 // open wires the gateway. With a lock it may run the home's runs; without one
 // it only reads and asks.
@@ -78,7 +80,8 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 			a.laidOut = append(a.laidOut, s.rules.Agents[id].Workspace)
 		}
 	}
-	if a.store, err = sqlite.Open(ctx, a.home.path("goclaw.db"), sqlite.Options{Hook: hook, Logger: a.log}); err != nil {
+	var changes <-chan string
+	if a.store, changes, err = openDatabase(ctx, s, hook, a.log); err != nil {
 		return err
 	}
 	a.exec = exec.New(exec.Options{
@@ -93,10 +96,15 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 	}
 	a.engine, err = engine.New(engine.Options{
 		Store: a.store, Models: s.models, Files: workspace.NewLoader(s.files), Tools: tools, Rules: s.rules,
-		Owner: fmt.Sprintf("%s/%d/%s", host, os.Getpid(), uuid.NewString()[:8]), SoleOwner: a.lock != nil,
-		MaxWorkers: s.maxWorkers, MaxCalls: s.maxCalls, ArchiveAfter: s.archiveAfter,
-		Announce: announce.Policy{Window: s.announceWindow, MaxWait: s.announceMaxWait},
-		Publish:  broker.Publish, Hook: hook, NewID: uuid.NewString, Host: host, OS: runtime.GOOS + "/" + runtime.GOARCH, Log: a.log,
+		Owner:     fmt.Sprintf("%s/%d/%s", host, os.Getpid(), uuid.NewString()[:8]),
+		SoleOwner: a.lock != nil && !s.shared(), Lease: s.lease,
+		MaxWorkers: s.maxWorkers, MaxPerLane: s.maxPerLane, MaxPerAgent: s.maxPerAgent,
+		MaxCalls: s.maxCalls, ArchiveAfter: s.archiveAfter, Drain: s.drain, Batch: s.batch(), TurnsAfter: s.turnsAfter,
+		Prices: s.prices.Price, Rates: s.rates, Changes: changes,
+		Announce: announce.Policy{
+			Window: s.announceWindow, MaxWait: s.announceMaxWait, Attempts: s.announceAttempts, Backoff: announceBackoff,
+		},
+		Publish: broker.Publish, Hook: hook, NewID: uuid.NewString, Host: host, OS: runtime.GOOS + "/" + runtime.GOARCH, Log: a.log,
 	})
 	if err != nil {
 		return err
@@ -109,7 +117,7 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 	gw := gateway.New(gateway.Options{
 		Runner: a.engine, Explainer: a.engine, Record: a.store, Feed: broker,
 		ResolveModel: s.models.Resolve, Agents: s.agentIDs(), Status: a.status, Log: a.log,
-		Idle: func() bool { return a.idle },
+		Idle: a.alone,
 	})
 	a.handler = web.New(web.Options{
 		Token: a.token, Backend: gw, Logger: a.log, Version: version, Ready: a.ready,
@@ -117,6 +125,9 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 	})
 	return nil
 }
+
+// alone reports whether no process executes the runs of this store.
+func (a *app) alone() bool { return a.idle && !a.settings.shared() }
 
 // pickToken is the token that clients must bring. A process without the lock
 // must not make one: a gateway may be running with it.
@@ -255,7 +266,24 @@ func (a *app) status(ctx context.Context) (goclaw.Status, error) {
 	if err != nil {
 		return goclaw.Status{}, err
 	}
+	paused, err := a.store.Paused(ctx)
+	if err != nil {
+		return goclaw.Status{}, err
+	}
+	parked, err := a.store.Parked(ctx)
+	if err != nil {
+		return goclaw.Status{}, err
+	}
+	recovered, err := a.engine.Recovered(ctx)
+	if err != nil {
+		return goclaw.Status{}, err
+	}
+	infos := make([]goclaw.RunInfo, len(recovered))
+	for i, r := range recovered {
+		infos[i] = r.Info()
+	}
 	return goclaw.Status{
+		Store: a.settings.storeName(), Paused: paused, Parked: len(parked), Recovered: infos,
 		Version: version, Home: string(a.home), Workspace: main.Workspace, Model: main.Model,
 		Demo: a.settings.demo(), Providers: a.settings.models.names(), Sandbox: a.exec.Sandbox(ctx),
 		StartedAt: goclaw.At(a.began), Active: active, Queued: queued, Resumed: a.engine.Resumed(),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,7 @@ func (c *cli) benchCommand() *cobra.Command {
 		Use: "bench", Short: "Measure this goclaw on this machine", Args: cobra.NoArgs,
 		Long: "Measures this goclaw on this machine: starts, memory, turns, workers, durable runs, request sizes.\n" +
 			"It runs gateways of its own on temporary homes against a model server of its own; your home is not touched.\n" +
-			"A full measurement takes about a minute, and wants a machine that does nothing else.",
+			"A full measurement takes some minutes, and wants a machine that does nothing else.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.bench(cmd.Context(), quick, only) },
 	}
 	cmd.Flags().BoolVar(&quick, "quick", false, "few repetitions, to check that it works")
@@ -27,6 +28,16 @@ func (c *cli) benchCommand() *cobra.Command {
 		Use: "model-server", Short: "The model server of bench", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return bench.ServeModel(cmd.Context(), c.Stdin, c.Stdout)
+		},
+	})
+	cmd.AddCommand(&cobra.Command{
+		Use: "sdk-calls URL N FILE", Short: "The bare calls of bench", Hidden: true, Args: cobra.ExactArgs(3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			n, err := strconv.Atoi(args[1])
+			if err != nil {
+				return usage(err)
+			}
+			return bench.SDKCalls(cmd.Context(), c.Stdin, c.Stdout, args[0], n, args[2])
 		},
 	})
 	return cmd
@@ -39,7 +50,7 @@ func (c *cli) bench(ctx context.Context, quick bool, only []string) error {
 	}
 	report, err := bench.Run(ctx, bench.Options{
 		Program: self, Env: os.Environ(), Quick: quick, Only: only,
-		ModelServer: []string{"bench", "model-server"}, Progress: c.Stderr,
+		ModelServer: []string{"bench", "model-server"}, SDKCalls: []string{"bench", "sdk-calls"}, Progress: c.Stderr,
 	})
 	if err != nil {
 		return mendable(err)

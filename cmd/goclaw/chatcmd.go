@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
@@ -83,16 +84,14 @@ func (c *cli) showChat(ctx context.Context, l link, key goclaw.SessionKey) error
 	if err != nil {
 		return err
 	}
-	if status.Resumed > 0 {
-		notices = append(notices, plural(status.Resumed, "unfinished run was", "unfinished runs were")+" resumed where the last process left off.")
-	}
 	return terminal.Run(ctx, chatBackend{l}, terminal.Options{
 		Session: key, Model: status.Model, Demo: status.Demo, Version: version, Notices: notices,
 		Input: c.Stdin, Output: c.Stdout,
 	})
 }
 
-// underWay counts the workers that leaving the chat pauses.
+// underWay counts the workers that leaving the chat pauses: one that waits for
+// a person does so anyway.
 func (c *cli) underWay(ctx context.Context, l link, key goclaw.SessionKey) int {
 	if l.app == nil {
 		return 0
@@ -101,7 +100,7 @@ func (c *cli) underWay(ctx context.Context, l link, key goclaw.SessionKey) int {
 	if err != nil {
 		return 0
 	}
-	return len(runs)
+	return len(slices.DeleteFunc(runs, func(r goclaw.RunInfo) bool { return r.WaitsFor == goclaw.WaitPerson }))
 }
 
 // chatLog is where the gateway inside a chat logs: the screen is the chat's.
@@ -129,7 +128,21 @@ func (b chatBackend) Cancel(ctx context.Context, id string) error {
 	return err
 }
 
-// Workers lists the session's workers under way.
-func (b chatBackend) Workers(ctx context.Context, key goclaw.SessionKey) ([]goclaw.Run, error) {
-	return b.Runs(ctx, goclaw.RunFilter{Requester: key, Triggers: []goclaw.Trigger{goclaw.TriggerSpawn}, Active: true})
+// Workers lists the session's workers under way, oldest first, and below them
+// theirs.
+func (b chatBackend) Workers(ctx context.Context, key goclaw.SessionKey) ([]goclaw.RunInfo, error) {
+	var all []goclaw.RunInfo
+	for open := []goclaw.SessionKey{key}; len(open) > 0; open = open[1:] {
+		runs, err := b.Placed(ctx, goclaw.RunFilter{Requester: open[0], Triggers: []goclaw.Trigger{goclaw.TriggerSpawn}, Active: true})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range slices.Backward(runs) {
+			all = append(all, r.Info())
+			if r.StartedAt != 0 && r.Depth < r.Profile.MaxSpawnDepth { // it may have workers
+				open = append(open, r.Session)
+			}
+		}
+	}
+	return all, nil
 }

@@ -136,6 +136,9 @@ func (c *cli) embed(ctx context.Context, s settings, cfg config.Config, want nee
 	if want == toRead {
 		held = nil
 	}
+	if want != toServe {
+		s.drain = 0
+	}
 	a, err := open(ctx, s, held, log, c.Hook)
 	if want == toRead {
 		// The lock has kept two processes from making the database at once.

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"goclaw/internal/edge/store/sqlite"
 	"goclaw/internal/edge/tool/exec/sandbox"
+	"goclaw/internal/runtime/gateway"
 )
 
 // finding is one thing that doctor looked at.
@@ -57,7 +58,7 @@ func (c *cli) examine(ctx context.Context) []finding {
 	if !add("state folder", s.home.prepare(), string(s.home)) {
 		return found
 	}
-	add("database", checkDatabase(ctx, s.home), s.home.path("goclaw.db"))
+	c.examineDatabase(ctx, s, add)
 	add("gateway", nil, gatewayState(s.home))
 	model, err := s.models.Resolve("")
 	add("model", err, model+modelNote(s))
@@ -89,16 +90,33 @@ func modelNote(s settings) string {
 	return ""
 }
 
-// checkDatabase opens the database as a start would.
-func checkDatabase(ctx context.Context, h home) error {
-	if _, err := os.Stat(h.path("goclaw.db")); os.IsNotExist(err) {
-		return nil
+// examineDatabase opens the database as a start would, and tells what in it
+// waits for a person.
+func (c *cli) examineDatabase(ctx context.Context, s settings, add func(string, error, string) bool) {
+	where := s.storeName()
+	if !s.shared() {
+		where += " " + s.home.path("goclaw.db")
+		if _, err := os.Stat(s.home.path("goclaw.db")); os.IsNotExist(err) {
+			add("database", nil, where+" (made at the first start)")
+			return
+		}
 	}
-	s, err := sqlite.Open(ctx, h.path("goclaw.db"), sqlite.Options{})
-	if err != nil {
-		return err
+	db, _, err := openDatabase(ctx, s, nil, slog.New(slog.DiscardHandler))
+	if !add("database", err, where) {
+		return
 	}
-	return s.Close()
+	pause, err := db.Paused(ctx)
+	text := "not paused"
+	if pause.At != 0 {
+		text = gateway.PauseText(pause) + "; goclaw resume goes on"
+	}
+	add("model calls", err, text)
+	parked, err := db.Parked(ctx)
+	text = "none parked"
+	if len(parked) > 0 {
+		text = fmt.Sprintf("%d parked; goclaw subagent list --parked shows them", len(parked))
+	}
+	add("deliveries", errors.Join(err, db.Close()), text)
 }
 
 func gatewayState(h home) string {

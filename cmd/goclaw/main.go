@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"goclaw/internal/edge/tool/exec/sandbox"
 )
@@ -40,6 +41,7 @@ type world struct {
 	Stderr io.Writer
 	Getenv func(string) string
 	Hook   func(point string) // crash tests' failpoints; nil in the product
+	Lease  time.Duration      // crash tests' leases; 0 in the product
 }
 
 func run(w world) int {

@@ -24,6 +24,14 @@ const asProgram = "GOCLAW_TEST_AS_PROGRAM"
 // "commit.after:3" means when that point is passed for the third time.
 const failpoint = "GOCLAW_TEST_FAILPOINT"
 
+// lease shortens, in that program, the leases on runs: "1s".
+const lease = "GOCLAW_TEST_LEASE"
+
+func leaseOf(s string) time.Duration {
+	d, _ := time.ParseDuration(s) // "" is 0, the program's own
+	return d
+}
+
 func TestMain(m *testing.M) {
 	sandbox.MaybeChild()
 	if os.Getenv(asProgram) != "" {
@@ -35,7 +43,7 @@ func TestMain(m *testing.M) {
 func beProgram() {
 	os.Exit(run(world{
 		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
-		Hook: killAt(os.Getenv(failpoint)),
+		Hook: killAt(os.Getenv(failpoint)), Lease: leaseOf(os.Getenv(lease)),
 	}))
 }
 

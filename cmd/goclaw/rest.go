@@ -16,8 +16,10 @@ const (
 	// large for what they hold, which waiting workers' mostly are.
 	rests = 3
 	// gcPercent lets the small heap of a gateway grow threefold between
-	// collections, not twofold: they were a fifth of what a turn costs.
+	// collections, not twofold: they were a fifth of what a turn costs. A heap
+	// beyond smallHeap costs more memory so than it saves work.
 	gcPercent, goDefault = 200, 100
+	smallHeap            = 64 << 20
 )
 
 // rest gives memory back to the system once the process has become quiet. By
@@ -29,9 +31,10 @@ func rest(ctx context.Context) {
 	if given != goDefault {
 		debug.SetGCPercent(given) // GOGC is the person's to set
 	}
+	percent := gcPercent
 	tick := time.NewTicker(restEvery)
 	defer tick.Stop()
-	total := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	seen := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}
 	var rested, before uint64
 	left := 0
 	for {
@@ -40,8 +43,12 @@ func rest(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		metrics.Read(total)
-		now := total[0].Value.Uint64()
+		metrics.Read(seen)
+		if want := percentFor(seen[1].Value.Uint64()); given == goDefault && want != percent {
+			percent = want
+			debug.SetGCPercent(percent)
+		}
+		now := seen[0].Value.Uint64()
 		if now-rested >= restWorth {
 			left = rests
 		}
@@ -52,4 +59,12 @@ func rest(ctx context.Context) {
 		}
 		before = now
 	}
+}
+
+// percentFor is the GC percentage for a heap with so many live bytes.
+func percentFor(live uint64) int {
+	if live > smallHeap {
+		return goDefault
+	}
+	return gcPercent
 }

@@ -109,7 +109,10 @@ func (c *cli) runMessage(ctx context.Context, key goclaw.SessionKey, text string
 	if err := errors.Join(err, l.close()); err != nil {
 		return err
 	}
-	if out.Unfinished > 0 && l.app != nil {
+	switch {
+	case out.Unfinished > 0 && wait:
+		c.tellParked(out.Unfinished)
+	case out.Unfinished > 0 && l.app != nil:
 		c.tellPaused(out.Unfinished, " (--wait waits for them)")
 	}
 	if c.json {
@@ -144,6 +147,9 @@ func (c *cli) converse(ctx context.Context, l link, key goclaw.SessionKey, text 
 	}
 	if l.app != nil {
 		c.tellNotes(l.app)
+	}
+	if err := c.tellPause(ctx, l, "; the message waits"); err != nil {
+		return goclaw.Outcome{}, err
 	}
 	out, err := c.await(ctx, l, receipt.Run.ID, wait)
 	switch {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"goclaw"
+	"goclaw/internal/core/budget"
 	"goclaw/internal/core/definition"
 	"goclaw/internal/core/prompt"
 	"goclaw/internal/edge/config"
@@ -37,11 +38,22 @@ type settings struct {
 	addr     string
 	token    string // of the environment or the configuration; "" leaves the home's
 
-	maxWorkers      int
-	maxCalls        int
-	archiveAfter    time.Duration
-	announceWindow  time.Duration
-	announceMaxWait time.Duration
+	databaseURL config.Secret // "" for SQLite in the home
+	drain       time.Duration // of a process that serves; others stop at once
+	lease       time.Duration // 0: the engine's own
+	turnsAfter  time.Duration // how long fresh turns are left to gateways
+
+	prices budget.Table
+	rates  map[string]goclaw.RateRequest // allowances of providers that have one
+
+	maxWorkers       int
+	maxPerLane       int
+	maxPerAgent      map[string]int // of agents that have a limit of their own
+	maxCalls         int
+	archiveAfter     time.Duration
+	announceWindow   time.Duration
+	announceMaxWait  time.Duration
+	announceAttempts int
 }
 
 // maxModelCalls ends a run that goes round in circles.
@@ -62,7 +74,7 @@ func (c *cli) locate() (settings, config.Config, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return settings{}, config.Config{}, usagef("state folder %s is a file; set GOCLAW_HOME to a folder", dir)
 	}
-	s := settings{home: home(dir), maxCalls: maxModelCalls}
+	s := settings{home: home(dir), maxCalls: maxModelCalls, lease: c.Lease}
 	cfg, err := c.load(&s)
 	if err != nil {
 		return settings{}, config.Config{}, usage(err)
@@ -73,6 +85,9 @@ func (c *cli) locate() (settings, config.Config, error) {
 		return settings{}, config.Config{}, usagef("GOCLAW_TOKEN %w", err)
 	}
 	s.token = cmp.Or(given, cfg.Gateway.Token.Reveal())
+	if s.databaseURL, err = cfg.DatabaseURL(c.Getenv); err != nil {
+		return settings{}, config.Config{}, usage(err)
+	}
 	return s, cfg, nil
 }
 
@@ -88,8 +103,12 @@ func (c *cli) settle(s *settings, cfg config.Config) error {
 	if err := s.addRules(c, cfg); err != nil {
 		return usage(err)
 	}
+	if err := s.addSpending(cfg); err != nil {
+		return usage(err)
+	}
 	s.files = workspace.Options{FileMaxChars: cfg.Context.FileMaxChars, TotalMaxChars: cfg.Context.TotalMaxChars}
 	s.exec = cfg.Tools.Exec
+	s.drain = cfg.Drain()
 	return nil
 }
 
@@ -218,6 +237,7 @@ func (s *settings) addRules(c *cli, cfg config.Config) error {
 	if cfg.Context.Files != nil {
 		s.rules.MainFiles = cfg.Context.Files
 	}
+	s.maxPerAgent = map[string]int{}
 	for _, a := range cfg.AllAgents() {
 		dir := a.WorkspaceIn(string(s.home))
 		if a.ID == config.DefaultAgent && c.workspace != "" {
@@ -233,18 +253,49 @@ func (s *settings) addRules(c *cli, cfg config.Config) error {
 		}
 		s.rules.Agents[a.ID] = definition.Agent{
 			ID: a.ID, Name: a.Name, Workspace: dir, Model: model, Thinking: a.Thinking,
-			Tools: policies(a.Tools), Subagents: subagents(a.Subagents),
+			Tools: policies(a.Tools), Budget: a.Budget, Subagents: subagents(a.Subagents),
+		}
+		if n := a.Subagents.MaxConcurrent; n > 0 {
+			s.maxPerAgent[a.ID] = n
 		}
 	}
 	main := cfg.AllAgents()[0].Subagents
-	s.maxWorkers, s.archiveAfter = main.MaxConcurrent, main.ArchiveAfter
+	s.maxWorkers, s.maxPerLane = cfg.MaxConcurrent(), main.MaxConcurrentPerSession
+	s.archiveAfter, s.announceAttempts = main.ArchiveAfter, main.AnnounceAttempts
 	s.announceWindow, s.announceMaxWait = main.AnnounceWindow, main.AnnounceMaxWait
+	return nil
+}
+
+// addSpending settles what models cost and how fast providers may be asked.
+func (s *settings) addSpending(cfg config.Config) error {
+	overrides := map[string]budget.Price{}
+	for model, p := range cfg.Models.Prices {
+		price := budget.Price{Input: p.Input, Output: p.Output, CacheRead: p.Input, CacheWrite: p.Input}
+		if p.CacheRead != nil {
+			price.CacheRead = *p.CacheRead
+		}
+		if p.CacheWrite != nil {
+			price.CacheWrite = *p.CacheWrite
+		}
+		overrides[model] = price
+	}
+	var err error
+	if s.prices, err = budget.New(overrides); err != nil {
+		return err
+	}
+	s.rates = map[string]goclaw.RateRequest{}
+	for _, p := range cfg.Models.Providers {
+		if p.RequestsPerMinute > 0 || p.TokensPerMinute > 0 {
+			s.rates[p.Name] = goclaw.RateRequest{Name: p.Name, RequestsPerMinute: p.RequestsPerMinute, TokensPerMinute: p.TokensPerMinute}
+		}
+	}
 	return nil
 }
 
 func subagents(a config.SubagentConfig) definition.Subagents {
 	return definition.Subagents{
-		MaxSpawnDepth: a.MaxSpawnDepth, MaxChildren: a.MaxChildrenPerAgent, RunTimeout: a.RunTimeout,
+		MaxSpawnDepth: a.MaxSpawnDepth, MaxChildren: a.MaxChildrenPerAgent, MaxTreeRuns: a.MaxRunsPerTree, RunTimeout: a.RunTimeout,
+		Budget: a.Budget, ResultTokens: a.ResultTokens, RestartPolicy: a.RestartPolicy,
 		AllowAgents: a.AllowAgents, Model: a.Model, Thinking: a.Thinking,
 		Tools: definition.Policy(a.Tools), Inherit: a.Inherit,
 	}

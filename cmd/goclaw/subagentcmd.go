@@ -10,60 +10,145 @@ import (
 	"github.com/spf13/cobra"
 
 	"goclaw"
+	"goclaw/internal/edge/client"
 	"goclaw/internal/runtime/gateway"
 )
 
 func (c *cli) subagentCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "subagent", Short: "Look at workers and end them", Aliases: []string{"subagents"},
-		Long: "Looks at workers and ends them. An ID is a run's id or an unambiguous beginning of it.",
+		Use: "subagent", Short: "Look at workers, start, steer and end them", Aliases: []string{"subagents"},
+		Long: "Looks at workers, starts, steers and ends them. An ID is a run's id or an unambiguous\n" +
+			"beginning of it.",
 	}
 	group(cmd)
 	cmd.AddCommand(
-		c.listRuns("list", "List the workers under way", true),
-		c.listRuns("history", "List workers, newest first, ended ones too", false),
-		c.showRun(), c.logRun(), c.cancelRun(),
+		c.listWorkers(), c.workerHistory(), c.showRun(), c.logRun(), c.cancelRun(),
+		c.spawnWorker(), c.steerWorker(), c.waitWorkers(), c.resumeWorker(),
+		c.decideParked("retry", "Try a parked delivery again", "It is tried again.", (*client.Client).RetryParked),
+		c.decideParked("dismiss", "Give a parked delivery up for good", "It will not be told.", (*client.Client).DismissParked),
 	)
 	return cmd
 }
 
-func (c *cli) listRuns(name, short string, active bool) *cobra.Command {
-	limit := 100
+const defaultLimit = 100
+
+func (c *cli) listWorkers() *cobra.Command {
+	var all, tree, parked bool
+	var limit int
 	cmd := &cobra.Command{
-		Use: name, Short: short, Args: no,
+		Use: "list", Short: "List the workers under way", Args: no,
+		Long: "Lists the workers under way, newest first; with --parked the results and replies that\n" +
+			"could not be delivered and wait for you to retry or dismiss them.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if limit < 1 {
-				return usagef("--limit %d: want 1 or more", limit)
+			if parked {
+				if all || tree || cmd.Flags().Changed("limit") {
+					return usagef("--parked lists deliveries: it goes without --all, --tree and --limit")
+				}
+				return c.listParked(cmd.Context())
 			}
-			return c.reading(cmd.Context(), func(ctx context.Context, l link) error {
-				runs, err := l.Runs(ctx, goclaw.RunFilter{
-					Triggers: []goclaw.Trigger{goclaw.TriggerSpawn, goclaw.TriggerCron}, Active: active, Limit: limit,
-				})
+			return c.listRuns(cmd.Context(), !all, tree, limit)
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "ended ones, too")
+	cmd.Flags().BoolVar(&tree, "tree", false, "each below the one that started it")
+	cmd.Flags().BoolVar(&parked, "parked", false, "deliveries that wait for you, instead")
+	cmd.Flags().IntVar(&limit, "limit", defaultLimit, "list at most N of them")
+	return cmd
+}
+
+func (c *cli) workerHistory() *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use: "history", Short: "List workers, newest first, ended ones too", Args: no,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.listRuns(cmd.Context(), false, false, limit) },
+	}
+	cmd.Flags().IntVar(&limit, "limit", defaultLimit, "list at most N of them")
+	return cmd
+}
+
+func (c *cli) listRuns(ctx context.Context, active, tree bool, limit int) error {
+	if limit < 1 {
+		return usagef("--limit %d: want 1 or more", limit)
+	}
+	return c.reading(ctx, func(ctx context.Context, l link) error {
+		placed, err := l.Placed(ctx, goclaw.RunFilter{
+			Triggers: []goclaw.Trigger{goclaw.TriggerSpawn, goclaw.TriggerCron}, Active: active, Limit: limit,
+		})
+		if err != nil {
+			return err
+		}
+		runs := make([]goclaw.RunInfo, len(placed))
+		for i, r := range placed {
+			runs[i] = r.Info()
+		}
+		if tree {
+			runs = gateway.Tree(runs)
+		}
+		if err := c.print(runs, func() string { return gateway.RunTable(runs, time.Now()) }); err != nil {
+			return err
+		}
+		return c.tellHindrances(ctx, l)
+	})
+}
+
+// tellHindrances says what keeps work from going on, or results from coming.
+func (c *cli) tellHindrances(ctx context.Context, l link) error {
+	if err := c.tellPause(ctx, l, ""); err != nil {
+		return err
+	}
+	parked, err := l.Parked(ctx)
+	if err == nil && len(parked) > 0 {
+		c.tellParked(len(parked))
+	}
+	return err
+}
+
+func (c *cli) tellParked(n int) {
+	fmt.Fprintf(c.Stderr, "goclaw: %s parked: see goclaw subagent list --parked\n", plural(n, "delivery is", "deliveries are"))
+}
+
+func (c *cli) listParked(ctx context.Context) error {
+	return c.reading(ctx, func(ctx context.Context, l link) error {
+		parked, err := l.Parked(ctx)
+		if err != nil {
+			return err
+		}
+		return c.print(parked, func() string { return gateway.ParkedTable(parked) })
+	})
+}
+
+// decideParked is a command that decides about a parked delivery.
+func (c *cli) decideParked(name, short, done string, do func(*client.Client, context.Context, string) (goclaw.Parked, error)) *cobra.Command {
+	return &cobra.Command{
+		Use: name + " ID", Short: short, Args: one("ID", "goclaw subagent list --parked lists them"), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.settling(cmd.Context(), func(ctx context.Context, l link) error {
+				parked, err := do(l.Client, ctx, args[0])
+				if errors.Is(err, goclaw.ErrNotFound) {
+					return fmt.Errorf("nothing parked is named %q; goclaw subagent list --parked lists what is", args[0])
+				}
 				if err != nil {
 					return err
 				}
-				infos := make([]goclaw.RunInfo, len(runs))
-				for i, r := range runs {
-					infos[i] = r.Info()
+				if name == "retry" {
+					c.tellAlone(l, "it is tried")
 				}
-				return c.print(infos, func() string { return gateway.RunTable(runs, time.Now()) })
+				return c.print(parked, func() string { return done })
 			})
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", limit, "list at most N of them")
-	return cmd
 }
 
 func (c *cli) showRun() *cobra.Command {
 	return &cobra.Command{
-		Use: "show ID", Short: "Show one run", Args: oneRun(),
+		Use: "show ID", Short: "Show one run", Args: oneRun(), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.reading(cmd.Context(), func(ctx context.Context, l link) error {
-				log, err := l.RunLog(ctx, args[0])
+				run, err := l.Run(ctx, args[0])
 				if err != nil {
 					return named(err, args[0])
 				}
-				return c.print(log.Run.Info(), func() string { return gateway.RunDetails(log.Run, time.Now()) })
+				return c.print(run.Info(), func() string { return gateway.RunDetails(run.Run, run.Position, time.Now()) })
 			})
 		},
 	}
@@ -71,7 +156,7 @@ func (c *cli) showRun() *cobra.Command {
 
 func (c *cli) logRun() *cobra.Command {
 	return &cobra.Command{
-		Use: "log ID", Short: "Show a run's steps", Args: oneRun(),
+		Use: "log ID", Short: "Show a run's steps", Args: oneRun(), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.reading(cmd.Context(), func(ctx context.Context, l link) error {
 				log, err := l.RunLog(ctx, args[0])
@@ -86,35 +171,35 @@ func (c *cli) logRun() *cobra.Command {
 
 func (c *cli) cancelRun() *cobra.Command {
 	return &cobra.Command{
-		Use: "cancel ID", Short: "Cancel a run and all that it started", Args: oneRun(),
+		Use: "cancel ID", Short: "Cancel a run and all that it started", Args: oneRun(), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			ctx := cmd.Context()
-			l, err := c.connect(ctx, toSettle, c.logger(c.Stderr, slog.LevelError))
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, l.close()) }()
-			runs, err := l.Cancel(ctx, args[0], "cancelled by the user")
-			if err != nil {
-				return named(err, args[0])
-			}
-			if l.app != nil && l.app.lock != nil {
-				if err := l.app.engine.Settle(ctx); err != nil {
-					return err
+			return c.settling(cmd.Context(), func(ctx context.Context, l link) error {
+				runs, err := l.Cancel(ctx, args[0], "cancelled by the user")
+				if err != nil {
+					return named(err, args[0])
 				}
-			}
-			infos := make([]goclaw.RunInfo, len(runs))
-			for i, r := range runs {
-				infos[i] = r.Info()
-			}
-			return c.print(infos, func() string {
-				if len(runs) == 0 {
-					return "Nothing to cancel: that run has ended, or its cancellation was asked already."
+				if l.app != nil && l.app.lock != nil {
+					if err := l.app.engine.Settle(ctx); err != nil {
+						return err
+					}
 				}
-				return "Cancelled " + plural(len(runs), "run.", "runs.")
+				return c.print(infosOf(runs), func() string {
+					if len(runs) == 0 {
+						return "Nothing to cancel: that run has ended, or its cancellation was asked already."
+					}
+					return "Cancelled " + plural(len(runs), "run.", "runs.")
+				})
 			})
 		},
 	}
+}
+
+func infosOf(runs []goclaw.Run) []goclaw.RunInfo {
+	infos := make([]goclaw.RunInfo, len(runs))
+	for i, r := range runs {
+		infos[i] = r.Info()
+	}
+	return infos
 }
 
 // reading connects for questions only.
@@ -125,6 +210,23 @@ func (c *cli) reading(ctx context.Context, ask func(context.Context, link) error
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
 	return mendable(ask(ctx, l))
+}
+
+// settling connects to change what is on record, without executing anything.
+func (c *cli) settling(ctx context.Context, do func(context.Context, link) error) (err error) {
+	l, err := c.connect(ctx, toSettle, c.logger(c.Stderr, slog.LevelError))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.close()) }()
+	return mendable(do(ctx, l))
+}
+
+// tellAlone says when something happens if no process executes the home's runs.
+func (c *cli) tellAlone(l link, what string) {
+	if l.app != nil && l.app.alone() {
+		fmt.Fprintf(c.Stderr, "goclaw: no gateway runs: %s with the next goclaw gateway or goclaw chat\n", what)
+	}
 }
 
 // named says which run was not found, and where to find others.

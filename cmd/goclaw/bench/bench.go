@@ -25,20 +25,23 @@ type Options struct {
 
 	// ModelServer are the arguments that make Program the model server.
 	ModelServer []string
+	// SDKCalls are the arguments, before its own, that make Program the caller
+	// of SDKCalls.
+	SDKCalls []string
 	// Progress gets a line before each part; nil discards.
 	Progress io.Writer
 }
 
 // sizes are how often and how much is measured.
 type sizes struct {
-	starts, turns, counted, spawns, crowds, waiting, runs, writers, syncs int
+	starts, turns, counted, spawns, crowds, waiting, alone, ends, runs, writers, syncs int
 
 	settle time.Duration
 }
 
 var (
-	fullSize  = sizes{starts: 10, turns: 200, counted: 20, spawns: 20, crowds: 5, waiting: 1000, runs: 2000, writers: 32, syncs: 500, settle: 6 * time.Second}
-	quickSize = sizes{starts: 3, turns: 20, counted: 5, spawns: 3, crowds: 1, waiting: 100, runs: 200, writers: 16, syncs: 50, settle: time.Second}
+	fullSize  = sizes{starts: 10, turns: 200, counted: 20, spawns: 20, crowds: 5, waiting: 10000, alone: 2000, ends: 1000, runs: 2000, writers: 32, syncs: 500, settle: 6 * time.Second}
+	quickSize = sizes{starts: 3, turns: 20, counted: 5, spawns: 3, crowds: 1, waiting: 100, alone: 100, ends: 50, runs: 200, writers: 16, syncs: 50, settle: time.Second}
 )
 
 // bench is one measurement under way.
@@ -120,6 +123,7 @@ func allParts() []part {
 		{"runs", "durable runs per second", (*bench).throughput},
 		{"database", "the same without engine and model", (*bench).database},
 		{"waiting", "many workers that wait", (*bench).waiting},
+		{"ends", "many workers that end at once", (*bench).ends},
 		{"requests", "what is sent to a model", (*bench).requests},
 	}
 }

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -36,25 +35,12 @@ func (b *bench) disk(context.Context) (_ []Figure, err error) {
 	}}, nil
 }
 
-// walCommits counts the transactions in a SQLite write-ahead log. generation
-// changes when the log is begun afresh; counts of two generations can't be
-// compared.
-func walCommits(db string) (commits int, generation uint64, err error) {
-	raw, err := os.ReadFile(db + "-wal")
-	if err != nil || len(raw) < 32 {
-		return 0, 0, err
-	}
-	page := int(binary.BigEndian.Uint32(raw[8:]))
-	generation = binary.BigEndian.Uint64(raw[16:])
-	const header = 24
-	for at := 32; at+header+page <= len(raw); at += header + page {
-		frame := raw[at:]
-		if binary.BigEndian.Uint64(frame[8:]) != generation {
-			break // left over from the generation before
-		}
-		if binary.BigEndian.Uint32(frame[4:]) != 0 { // only a commit's last frame says the size
-			commits++
+// syncTime is what one fsync takes here, measured when it is first asked for.
+func (b *bench) syncTime(ctx context.Context) (time.Duration, error) {
+	if b.fsync == 0 {
+		if _, err := b.disk(ctx); err != nil {
+			return 0, err
 		}
 	}
-	return commits, generation, nil
+	return b.fsync, nil
 }

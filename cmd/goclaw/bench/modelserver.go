@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"goclaw"
 	"goclaw/internal/edge/provider/providertest"
 )
 
@@ -25,16 +26,20 @@ const (
 	kindAnnounce = "announcement" // the results of workers
 )
 
-// What a message says to make the model server behave; a worker with stallTask
-// gets the beginning of a reply and then nothing more.
+// What a message says to make the model server behave. A worker with stallTask
+// gets the beginning of a reply and then nothing more; one with holdTask gets
+// nothing until all are released. eachMode before a task has its worker
+// announced by itself.
 const (
 	spawnOrder = "bench spawn "
 	stallTask  = "stall"
+	holdTask   = "wait for the others"
 	quickTask  = "answer at once"
+	eachMode   = "each: "
 )
 
-// stallBytes of a reply arrive before it stalls: its header and first event.
-const stallBytes = 300
+// stallBytes of a reply arrive before it stalls: its header and first events.
+const stallBytes = 1000
 
 // mark is when a request reached the model server and when its reply had left,
 // in nanoseconds since the server began; Left is 0 before.
@@ -47,7 +52,8 @@ type mark struct {
 // marks are what the server noted since the last reset.
 type marks struct {
 	Requests []mark                     `json:"requests"`
-	Bodies   map[string]json.RawMessage `json:"bodies"` // the last one of each kind
+	Released int64                      `json:"released"` // 0: not yet
+	Bodies   map[string]json.RawMessage `json:"bodies"`   // the last one of each kind
 }
 
 // modelServer answers at once, and notes when.
@@ -58,7 +64,8 @@ type modelServer struct {
 
 	mu     sync.Mutex
 	noted  marks
-	offset int // of the numbers given before the last reset
+	offset int           // of the numbers given before the last reset
+	gate   chan struct{} // closed by the release
 }
 
 // markHeader carries a request's number from the HTTP layer to the script.
@@ -67,9 +74,10 @@ const markHeader = "X-Bench-Mark"
 // ServeModel is the model server's process: it says where it listens, and ends
 // with ctx or when in, which its parent holds, is closed.
 func ServeModel(ctx context.Context, in io.Reader, out io.Writer) error {
-	s := &modelServer{began: time.Now()}
+	s := &modelServer{began: time.Now(), gate: make(chan struct{})}
 	s.models = providertest.New(s.script, providertest.WithoutRecording())
 	defer s.models.Close()
+	defer s.release() // first: the server waits for its requests
 	s.wire = s.models.Handler()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -101,11 +109,14 @@ func (s *modelServer) handler() http.Handler {
 		fmt.Fprint(w, s.count(r.PathValue("kind")))
 	})
 	mux.HandleFunc("POST /bench/reset", func(http.ResponseWriter, *http.Request) {
+		s.release() // whoever waits for it has left
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.offset += len(s.noted.Requests)
 		s.noted = marks{}
+		s.gate = make(chan struct{})
 	})
+	mux.HandleFunc("POST /bench/release", func(http.ResponseWriter, *http.Request) { s.release() })
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		n := s.arrived()
 		r.Header.Set(markHeader, strconv.Itoa(n))
@@ -113,6 +124,16 @@ func (s *modelServer) handler() http.Handler {
 		s.wire.ServeHTTP(w, r)
 	})
 	return mux
+}
+
+// release lets the held workers go, once between two resets.
+func (s *modelServer) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.noted.Released == 0 {
+		s.noted.Released = s.now()
+		close(s.gate)
+	}
 }
 
 func (s *modelServer) now() int64 { return int64(time.Since(s.began)) }
@@ -150,13 +171,22 @@ func (s *modelServer) script(r *providertest.Request) providertest.Answer {
 	if n, err := strconv.Atoi(r.Header.Get(markHeader)); err == nil {
 		s.change(n, func(m *mark) { m.Kind = kind })
 	}
+	gate := s.note(kind, r)
+	if kind == kindWorker && r.Task() == holdTask {
+		<-gate
+	}
+	return answer
+}
+
+// note keeps the body and returns what holds workers back now.
+func (s *modelServer) note(kind string, r *providertest.Request) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.noted.Bodies == nil {
 		s.noted.Bodies = map[string]json.RawMessage{}
 	}
 	s.noted.Bodies[kind] = r.Raw
-	return answer
+	return s.gate
 }
 
 func reply(r *providertest.Request) (kind string, answer providertest.Answer) {
@@ -184,7 +214,12 @@ func spawn(order string) providertest.Answer {
 	if err != nil {
 		return providertest.Answer{Fault: providertest.Status(http.StatusBadRequest, "", "")}
 	}
-	arguments, err := json.Marshal(map[string]string{"task": task})
+	mode := goclaw.AnnounceTogether
+	task, each := strings.CutPrefix(task, eachMode)
+	if each {
+		mode = goclaw.AnnounceEach
+	}
+	arguments, err := json.Marshal(map[string]any{"task": task, "announce": mode})
 	if err != nil {
 		return providertest.Answer{Fault: providertest.Status(http.StatusBadRequest, "", "")}
 	}

@@ -29,12 +29,15 @@ const (
 type process struct {
 	cmd   *exec.Cmd
 	url   string
-	stop  func() // ends it and waits
+	in    io.Writer     // its standard input
+	out   *bufio.Reader // its standard output after the line
+	stop  func()        // ends it and waits
 	said  time.Duration
 	ready time.Duration // from fork to /readyz; a gateway's only
 }
 
-// launch starts the program and waits for its line "ready URL".
+// launch starts the program and waits for its line "ready", with a URL if it
+// serves.
 func (b *bench) launch(ctx context.Context, home string, extra []string, args ...string) (*process, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, b.o.Program, args...)
@@ -49,8 +52,9 @@ func (b *bench) launch(ctx context.Context, home string, extra []string, args ..
 	}
 	defer log.Close()
 	cmd.Stderr = log
-	// Held open: the model server ends when it closes, however we end.
-	if _, err := cmd.StdinPipe(); err != nil {
+	// Held open: our own helpers end when it closes, however we end.
+	in, err := cmd.StdinPipe()
+	if err != nil {
 		cancel()
 		return nil, err
 	}
@@ -64,16 +68,16 @@ func (b *bench) launch(ctx context.Context, home string, extra []string, args ..
 		cancel()
 		return nil, fmt.Errorf("start %s: %w", strings.Join(args, " "), err)
 	}
-	p := &process{cmd: cmd, stop: func() {
+	p := &process{cmd: cmd, in: in, out: bufio.NewReader(out), stop: func() {
 		cancel()
 		_ = cmd.Wait() // that it was told to end is no failure
 	}}
 	late := time.AfterFunc(startWait, cancel)
-	line, err := bufio.NewReader(out).ReadString('\n')
+	line, err := p.out.ReadString('\n')
 	late.Stop()
 	p.said = time.Since(began)
-	url, ok := strings.CutPrefix(strings.TrimSpace(line), "ready ")
-	if !ok {
+	word, url, _ := strings.Cut(strings.TrimSpace(line), " ")
+	if word != "ready" {
 		p.stop()
 		words, _ := os.ReadFile(log.Name())
 		return nil, fmt.Errorf("goclaw %s did not start (%w): %s", strings.Join(args, " "), errors.Join(err, ctx.Err()), last(string(words)))
@@ -112,7 +116,7 @@ type gateway struct {
 
 // raised lets one session have n workers at a time.
 func raised(n int) string {
-	return fmt.Sprintf(`{"agents": {"defaults": {"subagents": {"maxChildrenPerAgent": %d, "maxConcurrent": %d}}}}`, n, n)
+	return fmt.Sprintf(`{"agents": {"defaults": {"subagents": {"maxChildrenPerAgent": %[1]d, "maxConcurrent": %[1]d, "maxConcurrentPerSession": %[1]d}}}}`, n)
 }
 
 // newHome makes an empty home, with a configuration unless that is "".
@@ -133,9 +137,14 @@ func (b *bench) gateway(ctx context.Context, config string) (*gateway, error) {
 	return b.gatewayOn(ctx, home)
 }
 
-func (b *bench) gatewayOn(ctx context.Context, home string) (*gateway, error) {
+// modelEnv names the model server to a goclaw process.
+func (b *bench) modelEnv() []string {
+	return []string{"ANTHROPIC_API_KEY=bench", "ANTHROPIC_BASE_URL=" + b.models.url}
+}
+
+func (b *bench) gatewayOn(ctx context.Context, home string, extra ...string) (*gateway, error) {
 	began := time.Now()
-	p, err := b.launch(ctx, home, []string{"ANTHROPIC_API_KEY=bench", "ANTHROPIC_BASE_URL=" + b.models.url}, "gateway", "--addr", "127.0.0.1:0")
+	p, err := b.launch(ctx, home, append(b.modelEnv(), extra...), "gateway", "--addr", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +160,7 @@ func (b *bench) gatewayOn(ctx context.Context, home string) (*gateway, error) {
 }
 
 // memory is what a process holds of the machine's, in MB (10^6 bytes).
-type memory struct{ rss, anonymous, file float64 }
+type memory struct{ rss, anonymous, file, peak float64 }
 
 // memoryOf reads /proc, after the process had time to settle.
 func (b *bench) memoryOf(ctx context.Context, p *process) (memory, error) {
@@ -170,34 +179,14 @@ func (b *bench) memoryOf(ctx context.Context, p *process) (memory, error) {
 		}
 		return kb * 1024 / 1e6
 	}
-	return memory{field("VmRSS"), field("RssAnon"), field("RssFile") + field("RssShmem")}, nil
+	return memory{field("VmRSS"), field("RssAnon"), field("RssFile") + field("RssShmem"), field("VmHWM")}, nil
 }
 
 var errNoProc = errors.New("this system has no /proc to read memory from")
 
 // worked is the processor time that the process has used, to 10 ms; 0 where it
 // can't be read.
-func (p *process) worked() time.Duration {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := strings.Cut(string(raw), ") ") // the name may hold spaces
-	fields := strings.Fields(rest)
-	const user, system, tick = 11, 12, 10 * time.Millisecond
-	if len(fields) <= system {
-		return 0
-	}
-	var ticks int
-	for _, f := range fields[user : system+1] {
-		n, err := strconv.Atoi(f)
-		if err != nil {
-			return 0
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * tick
-}
+func (p *process) worked() time.Duration { return workedBy(p.cmd.Process.Pid).own }
 
 // work is the processor time per thing done, as a value.
 func work(d time.Duration, n int) Value { return ms("its own CPU", d/time.Duration(n)) }
@@ -229,6 +218,12 @@ func (b *bench) ask(ctx context.Context, method, path string) ([]byte, error) {
 	}
 	defer res.Body.Close()
 	return io.ReadAll(res.Body)
+}
+
+// release has the model server answer the workers that it holds back.
+func (b *bench) release(ctx context.Context) error {
+	_, err := b.ask(ctx, http.MethodPost, "release")
+	return err
 }
 
 func (b *bench) reset(ctx context.Context) error {

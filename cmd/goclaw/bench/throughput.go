@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"goclaw"
-	"goclaw/internal/edge/store/sqlite"
 )
 
 const (
@@ -19,41 +17,138 @@ const (
 	sessionCount = 64
 )
 
-// throughput measures how many runs a gateway can take from acceptance to end.
+// throughput measures how many runs per second are taken from acceptance to
+// end, on each database.
 func (b *bench) throughput(ctx context.Context) ([]Figure, error) {
-	g, err := b.gateway(ctx, "")
+	embedded, err := b.onSQLite(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer g.stop()
+	scaled, err := b.onPostgres(ctx)
+	return append(embedded, scaled...), err
+}
+
+// flood is what a number of messages at once took.
+type flood struct {
+	runs           int
+	took, accepted time.Duration
+	goclaw         time.Duration // processor time of the gateway and the workers
+	models, bench  time.Duration // of the model server and of this process
+}
+
+// flood sends the messages to a gateway, which executes them alone or with
+// workers, and returns once nothing is left to do.
+func (b *bench) flood(ctx context.Context, g *gateway, workers ...*process) (flood, error) {
+	f := flood{runs: b.size.runs}
 	if _, _, err := b.chat(ctx, g, goclaw.APIKey("main", "first"), "Hello."); err != nil {
-		return nil, err
+		return f, err
 	}
-	began, busy := time.Now(), g.worked()
-	err = b.together(b.size.writers, b.size.runs, func(i int) error {
+	work := func() (mine, models, own time.Duration) {
+		mine = g.worked()
+		for _, w := range workers {
+			mine += w.worked()
+		}
+		return mine, b.models.worked(), workedBy(os.Getpid()).own
+	}
+	mine, models, own := work()
+	began := time.Now()
+	err := b.together(b.size.writers, f.runs, func(i int) error {
 		_, err := g.api.Receive(ctx, goclaw.Inbound{
 			Session: goclaw.APIKey("main", fmt.Sprintf("s%d", i%sessionCount)), Text: "Hello.",
 		})
 		return err
 	})
 	if err != nil {
+		return f, err
+	}
+	f.accepted = time.Since(began)
+	if err := b.quiet(ctx, g, crowdWait); err != nil {
+		return f, err
+	}
+	f.took = time.Since(began)
+	f.goclaw, f.models, f.bench = work()
+	f.goclaw, f.models, f.bench = f.goclaw-mine, f.models-models, f.bench-own
+	return f, nil
+}
+
+func (f flood) rate(d time.Duration) float64 { return float64(f.runs) / d.Seconds() }
+
+func (f flood) per(n float64) float64 { return n / float64(f.runs) }
+
+// shares are the processor times of all but the database.
+func (f flood) shares() []Value {
+	return []Value{share("CPU of goclaw", f.goclaw, f.took), share("of the model server", f.models, f.took), share("of the bench", f.bench, f.took)}
+}
+
+// onSQLite is one gateway, which owns its database.
+func (b *bench) onSQLite(ctx context.Context) (_ []Figure, err error) {
+	fsync, err := b.syncTime(ctx)
+	if err != nil {
 		return nil, err
 	}
-	accepted := time.Since(began)
-	if err := b.quiet(ctx, g, spawnWait); err != nil {
+	g, err := b.gateway(ctx, "")
+	if err != nil {
 		return nil, err
 	}
-	took := time.Since(began)
-	per := func(d time.Duration) float64 { return float64(b.size.runs) / d.Seconds() }
+	defer g.stop()
+	log, err := followWAL(filepath.Join(g.home, "goclaw.db"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, log.close()) }()
+	done := b.follow(log)
+	f, err := b.flood(ctx, g)
+	commits, lerr := done()
+	if err := errors.Join(err, lerr); err != nil {
+		return nil, err
+	}
 	return []Figure{{
-		ID: "runs", Name: "Durable runs per second, whole path",
-		Values: []Value{count("runs", per(took), "/s"), count("accepted", per(accepted), "/s"), work(g.worked()-busy, b.size.runs)},
-		Means: "How many turns per second a gateway takes all the way, each recorded durably: accept, claim, prompt, model call over HTTP, reply and end. " +
-			"Accepted counts the durable receipts while that goes on; its own CPU is the gateway's processor time per run.",
+		ID: "runs", Name: "Durable runs per second, whole path", Values: []Value{
+			count("runs", f.rate(f.took), "/s"), count("accepted", f.rate(f.accepted), "/s"), work(f.goclaw, f.runs),
+		},
+		Means: "How many turns per second are taken all the way, each recorded durably: accept, claim, prompt, model call over HTTP, reply and end. " +
+			"Accepted counts the durable receipts while that goes on; its own CPU is goclaw's processor time per run. SQLite has one owner: one process.",
 		How: fmt.Sprintf("%d messages by %d clients at once over HTTP to %d sessions (turns of one session follow each other and see what came before), "+
-			"until the gateway has nothing left to do. Gateway, model server and bench share the machine's CPUs.", b.size.runs, b.size.writers, sessionCount),
+			"until nothing is left to do. goclaw, database, model server and bench share the machine's CPUs.", b.size.runs, b.size.writers, sessionCount),
 		Aim: &Aim{Label: "runs", Bound: runsAim, Least: true, Words: "≥ 500/s"},
+	}, {
+		ID: "runs.share", Name: "  who is busy meanwhile", Values: append([]Value{
+			count("commits per run", f.per(float64(commits)), ""), count("time in fsync", 100*float64(commits)*float64(fsync)/float64(f.took), "%"),
+		}, f.shares()...),
+		Means: "The database's own share: commits (turns that come together share one) and the part of the time in which one of them waits for the disk; " +
+			"SQLite's processor time is in goclaw's. Then how much of all processors each process used: what is nearest to the whole limits.",
+		How: "Commits are counted in the write-ahead log; the time in fsync is their number times the p50 of one fsync. Processor time from /proc/PID/stat.",
 	}}, nil
+}
+
+// follow counts the log's commits in the background until done is called, which
+// must be.
+func (b *bench) follow(log *wal) (done func() (int, error)) {
+	stop, result := make(chan struct{}), make(chan error, 1)
+	go func() {
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			_, err := log.count()
+			if err != nil {
+				result <- err
+				return
+			}
+			select {
+			case <-tick.C:
+			case <-stop:
+				result <- nil
+				return
+			}
+		}
+	}()
+	return func() (int, error) {
+		close(stop)
+		if err := <-result; err != nil {
+			return 0, err
+		}
+		return log.count()
+	}
 }
 
 // together calls do(0) to do(n-1) from several goroutines and returns the
@@ -77,74 +172,4 @@ func (b *bench) together(writers, n int, do func(int) error) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
-}
-
-// database measures the store without engine, HTTP and model.
-func (b *bench) database(ctx context.Context) (_ []Figure, err error) {
-	s, err := sqlite.Open(ctx, filepath.Join(b.dir, "alone.db"), sqlite.Options{})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	alone := sample{}
-	for i := range min(b.size.runs, 200) {
-		began := time.Now()
-		if err := cycle(ctx, s, fmt.Sprintf("alone-%d", i)); err != nil {
-			return nil, err
-		}
-		alone = append(alone, time.Since(began))
-	}
-	commits := s.Commits()
-	began := time.Now()
-	if err := b.together(b.size.writers, b.size.runs, func(i int) error { return cycle(ctx, s, fmt.Sprintf("many-%d", i)) }); err != nil {
-		return nil, err
-	}
-	took := time.Since(began)
-	return []Figure{{
-		ID: "database", Name: "Durable runs per second, database alone",
-		Values: []Value{
-			count("runs", float64(b.size.runs)/took.Seconds(), "/s"), count("transactions per commit", 4*float64(b.size.runs)/float64(s.Commits()-commits), ""),
-			ms("one run alone p50", alone.median()),
-		},
-		Means: "The bound that the store sets: four durable transactions a run, as the engine makes them. Writers that come at the same time share a commit; one alone waits for four.",
-		How:   fmt.Sprintf("%d cycles of accept, claim, append, end by %d writers, in this process, without engine, HTTP or model.", b.size.runs, b.size.writers),
-	}}, nil
-}
-
-// cycle takes one run through the store, though not always its own: a claim
-// gives the oldest.
-func cycle(ctx context.Context, s *sqlite.Store, user string) error {
-	now := goclaw.At(time.Now())
-	key := goclaw.APIKey("main", user)
-	_, _, err := s.Accept(ctx, goclaw.Acceptance{Run: goclaw.Run{
-		ID: uuid.NewString(), Session: key, Trigger: goclaw.TriggerUser, State: goclaw.StateQueued, Task: "Hello.", CreatedAt: now,
-	}})
-	if err != nil {
-		return err
-	}
-	claimed, err := s.Claim(ctx, goclaw.ClaimRequest{Owner: "bench", Now: now, Lease: time.Minute, Max: 1})
-	if err != nil {
-		return err
-	}
-	for _, c := range claimed {
-		f := c.Run.Fence()
-		input := goclaw.Text(goclaw.RoleUser, "Hello.")
-		err := s.Append(ctx, f, goclaw.Batch{Now: now, Events: []goclaw.Event{
-			{Kind: goclaw.EventPrompt, Prompt: &goclaw.PromptEvent{Input: input}},
-		}})
-		if err != nil {
-			return err
-		}
-		reply := goclaw.Text(goclaw.RoleAssistant, "Hello.")
-		err = s.End(ctx, f, goclaw.Ending{State: goclaw.StateCompleted, Result: "Hello.", Batch: goclaw.Batch{
-			Now: now, Usage: &goclaw.Usage{Input: 1000, Output: 2}, Events: []goclaw.Event{
-				{Seq: 1, Kind: goclaw.EventModel, Model: &goclaw.ModelEvent{Message: reply, Stop: goclaw.StopEnd}},
-				{Seq: 2, Kind: goclaw.EventEnd, End: &goclaw.EndEvent{State: goclaw.StateCompleted, Result: "Hello."}},
-			},
-		}})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

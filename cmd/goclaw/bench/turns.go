@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"path/filepath"
 	"time"
@@ -59,8 +61,12 @@ func (b *bench) turns(ctx context.Context) ([]Figure, error) {
 	if err != nil {
 		return nil, err
 	}
+	fsync, err := b.syncTime(ctx)
+	if err != nil {
+		return nil, err
+	}
 	first, last := over[:len(over)/10], over[len(over)*9/10:]
-	bound := 5*b.fsync + time.Millisecond
+	bound := 5*fsync + time.Millisecond
 	return []Figure{{
 		ID: "turn", Name: "Turn overhead over the model", Values: append(over.tail(), ms("first tenth's p50", first.median()), ms("last tenth's p50", last.median())),
 		Means: "What goclaw adds to the model's own time in one turn of a conversation: the API call, the durable record, the prompt, the transcript.",
@@ -113,27 +119,22 @@ func (b *bench) chat(ctx context.Context, g *gateway, key goclaw.SessionKey, tex
 }
 
 // commitsPerTurn counts in the log what one turn writes.
-func (b *bench) commitsPerTurn(ctx context.Context, g *gateway) (Figure, error) {
-	db := filepath.Join(g.home, "goclaw.db")
-	least, most := 0, 0
+func (b *bench) commitsPerTurn(ctx context.Context, g *gateway) (_ Figure, err error) {
+	log, err := followWAL(filepath.Join(g.home, "goclaw.db"))
+	if err != nil {
+		return Figure{}, err
+	}
+	defer func() { err = errors.Join(err, log.close()) }()
+	least, most, before := math.MaxInt, 0, 0
 	for i := range b.size.counted {
-		before, generation, err := walCommits(db)
-		if err != nil {
-			return Figure{}, err
-		}
 		if _, _, err := b.chat(ctx, g, goclaw.APIKey("main", fmt.Sprintf("counted-%d", i)), "Count this."); err != nil {
 			return Figure{}, err
 		}
-		after, same, err := walCommits(db)
+		after, err := log.count()
 		if err != nil {
 			return Figure{}, err
 		}
-		if n := after - before; generation == same && n > 0 {
-			if least == 0 || n < least {
-				least = n
-			}
-			most = max(most, n)
-		}
+		least, most, before = min(least, after-before), max(most, after-before), after
 	}
 	return Figure{
 		ID: "turn.commits", Name: "Commits per turn", Values: []Value{count("least", float64(least), ""), count("most", float64(most), "")},

@@ -2,8 +2,10 @@ package announce
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"goclaw"
 )
@@ -12,6 +14,26 @@ import (
 type Policy struct {
 	Window  time.Duration // of `each`: items that end within it share a turn
 	MaxWait time.Duration // of `together`: the longest wait for siblings
+
+	// Attempts bounds the failed deliveries of an announcement, with Backoff
+	// between them, doubled each time up to an hour; then it is parked.
+	// 0: one.
+	Attempts int
+	Backoff  time.Duration
+}
+
+// Failed counts one more failed delivery of items: when they are tried again,
+// or that they are parked. They share the fate of the one that was tried most.
+func (p Policy) Failed(items []goclaw.InboxItem, why string, now goclaw.Millis) goclaw.Return {
+	tried := 0
+	for _, it := range items {
+		tried = max(tried, it.Attempts)
+	}
+	return goclaw.Return{
+		Why:    why,
+		NextAt: now.Add(min(p.Backoff<<min(tried, 20), time.Hour)),
+		Parked: tried+1 >= p.Attempts,
+	}
 }
 
 // Ready splits the pending items of one session into those to announce now and
@@ -25,8 +47,9 @@ func Ready(items []goclaw.InboxItem, now goclaw.Millis, p Policy) (ready []gocla
 		}
 	}
 	for _, it := range items {
-		due := first[bundle(it)]
+		due := max(first[bundle(it)], it.NextAt)
 		switch {
+		case it.Kind == goclaw.ItemSteer:
 		case it.Mode == goclaw.AnnounceEach:
 			due = due.Add(p.Window)
 		case it.GroupOpen:
@@ -44,6 +67,9 @@ func Ready(items []goclaw.InboxItem, now goclaw.Millis, p Policy) (ready []gocla
 
 // bundle names what an item waits together with.
 func bundle(it goclaw.InboxItem) string {
+	if it.Kind == goclaw.ItemSteer {
+		return "item " + it.ID
+	}
 	if it.Mode == goclaw.AnnounceEach {
 		return "each"
 	}
@@ -51,8 +77,10 @@ func bundle(it goclaw.InboxItem) string {
 }
 
 // Text words the end of a run for its requester: the state, the result, and
-// one line of statistics.
-func Text(r goclaw.Run) string {
+// one line of statistics. Of a result longer than the profile's ResultTokens
+// (four bytes each) it holds the beginning, and says how to read on; cut is
+// true then, and the whole is to be kept as the artifact ResultArtifact.
+func Text(r goclaw.Run) (text string, cut bool) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[Subagent: %s] ", oneLine(r.Name()))
 	switch r.State {
@@ -66,6 +94,8 @@ func Text(r goclaw.Run) string {
 		b.WriteString("Failed: " + r.Error)
 	}
 	result := strings.TrimSpace(r.Result)
+	whole := len(result)
+	result, cut = head(result, r.Profile.ResultTokens)
 	switch {
 	case result != "":
 		if r.State != goclaw.StateCompleted {
@@ -75,8 +105,35 @@ func Text(r goclaw.Run) string {
 	case r.State == goclaw.StateCompleted:
 		b.WriteString("\n\n(the worker returned no text)")
 	}
+	if cut {
+		fmt.Fprintf(&b, "\n\n[Cut: %d of about %d tokens. The whole result is artifact %s of run %s; "+
+			"read on with subagents {\"action\":\"info\",\"id\":%q,\"offset\":%d}]",
+			r.Profile.ResultTokens, (whole+3)/4, ResultArtifact, r.ID, r.ID, utf8.RuneCountInString(result))
+	}
 	b.WriteString("\n\n" + Statistics(r))
-	return b.String()
+	return b.String(), cut
+}
+
+// ResultArtifact is the name of the artifact that holds a whole result.
+const ResultArtifact = "result.md"
+
+// head is s, or as much of its beginning as so many tokens hold: up to the
+// last line or word that fits.
+func head(s string, tokens int) (string, bool) {
+	most := tokens * 4
+	if tokens <= 0 || len(s) <= most {
+		return s, false
+	}
+	for !utf8.RuneStart(s[most]) {
+		most--
+	}
+	s = s[:most]
+	if i := strings.LastIndexAny(s, "\n"); i > most*3/4 {
+		s = s[:i]
+	} else if i := strings.LastIndexAny(s, " \t"); i > most*3/4 {
+		s = s[:i]
+	}
+	return s, true
 }
 
 // Statistics is the one line that closes an announcement.
@@ -90,15 +147,42 @@ func Statistics(r goclaw.Run) string {
 		r.Usage.Input, r.Usage.Output, cost, r.Session)
 }
 
-// Input is the requester's turn: every result once, then what to do with them.
+// Input is the turn of a requester that talks with a person: every result
+// once, then what to do with them.
 func Input(items []goclaw.InboxItem) string {
-	texts := make([]string, 0, len(items)+1)
-	for _, it := range items {
-		texts = append(texts, it.Text)
+	return strings.Join(append(texts(items), whatToDo), "\n\n")
+}
+
+const whatToDo = "Tell the user what matters of this, in your own voice; or answer only " +
+	goclaw.NoReply + " if there is nothing to say."
+
+// Unanswered shows an Input to the person themselves, when no model can be
+// asked what it thinks of it.
+func Unanswered(input string) string {
+	return strings.TrimSpace(strings.TrimSuffix(input, whatToDo))
+}
+
+// Between is what reaches a worker between its steps: its own workers' results
+// and messages to it.
+func Between(items []goclaw.InboxItem) string {
+	all := texts(items)
+	if slices.ContainsFunc(items, func(it goclaw.InboxItem) bool { return it.Kind != goclaw.ItemSteer }) {
+		all = append(all, "Go on with your task. Your last reply, once all your workers have ended, is your result.")
 	}
-	texts = append(texts, "Tell the user what matters of this, in your own voice; or answer only "+
-		goclaw.NoReply+" if there is nothing to say.")
-	return strings.Join(texts, "\n\n")
+	return strings.Join(all, "\n\n")
+}
+
+func texts(items []goclaw.InboxItem) []string {
+	all := make([]string, len(items), len(items)+1)
+	for i, it := range items {
+		all[i] = it.Text
+	}
+	return all
+}
+
+// Steer words a message to a worker that is under way.
+func Steer(from, text string) string {
+	return fmt.Sprintf("[Message from %s]: %s", oneLine(from), strings.TrimSpace(text))
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,6 +1,7 @@
 package announce_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -114,9 +115,51 @@ func TestText(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := run
 			tc.change(&r)
-			if diff := cmp.Diff(tc.want, announce.Text(r)); diff != "" {
-				t.Error(diff)
+			got, cut := announce.Text(r)
+			if diff := cmp.Diff(tc.want, got); diff != "" || cut {
+				t.Error(diff, cut)
 			}
 		})
+	}
+}
+
+// A result that is too long is cut at a line or word, says what is missing and
+// where it goes on, and the two parts are the whole.
+func TestTextCutsLongResults(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		result := strings.TrimSpace(rapid.StringN(1, 400, -1).Draw(t, "result"))
+		tokens := rapid.IntRange(1, 60).Draw(t, "tokens")
+		r := goclaw.Run{ID: "0123456789", State: goclaw.StateCompleted, Result: result, Profile: goclaw.Profile{ResultTokens: tokens}}
+		text, cut := announce.Text(r)
+		if cut != (len(result) > 4*tokens) {
+			t.Fatalf("%d bytes with %d tokens: cut is %v", len(result), tokens, cut)
+		}
+		if !cut {
+			return
+		}
+		rest := strings.TrimPrefix(text, "[Subagent: 01234567] Complete.\n\n")
+		head, note, ok := strings.Cut(rest, "\n\n[Cut: ")
+		if !ok || !strings.HasPrefix(result, head) || len(head) > 4*tokens {
+			t.Fatalf("cut to %q of %q", head, result)
+		}
+		if want := fmt.Sprintf(`"offset":%d}`, len([]rune(head))); !strings.Contains(note, want) {
+			t.Fatalf("%q does not say %s", note, want)
+		}
+	})
+}
+
+func TestFailedDeliveriesArePutOffAndThenParked(t *testing.T) {
+	p := announce.Policy{Attempts: 3, Backoff: 10 * time.Second}
+	for attempts, want := range []goclaw.Return{
+		{Why: "down", NextAt: 11_000}, {Why: "down", NextAt: 21_000}, {Why: "down", NextAt: 41_000, Parked: true},
+	} {
+		items := []goclaw.InboxItem{{ID: "fresh"}, {ID: "tried", Attempts: attempts}}
+		if diff := cmp.Diff(want, p.Failed(items, "down", 1000)); diff != "" {
+			t.Errorf("after %d: %s", attempts, diff)
+		}
+	}
+	put := []goclaw.InboxItem{{ID: "a", Mode: goclaw.AnnounceTogether, CreatedAt: 1000, NextAt: 11_000}}
+	if ready, next := announce.Ready(put, 10_999, p); len(ready) != 0 || next != 11_000 {
+		t.Errorf("put off: ready %v, next %d", ready, next)
 	}
 }

@@ -32,6 +32,7 @@ type Agent struct {
 	Model     string
 	Thinking  string
 	Tools     []Policy // all of them must allow a tool
+	Budget    goclaw.Budget
 	Subagents Subagents
 }
 
@@ -39,7 +40,11 @@ type Agent struct {
 type Subagents struct {
 	MaxSpawnDepth int
 	MaxChildren   int
+	MaxTreeRuns   int           // spawned runs in a tree whose root is the agent's; 0: no bound
 	RunTimeout    time.Duration // 0: none
+	Budget        goclaw.Limits // of one worker
+	ResultTokens  int           // 0: no bound
+	RestartPolicy goclaw.RestartPolicy
 	AllowAgents   []string
 	Model         string
 	Thinking      string
@@ -69,7 +74,8 @@ type Rules struct {
 
 // Main resolves the profile of a session's own turns. model and thinking
 // override the agent's; "" does not. An unknown agent or model is a
-// goclaw.BadRequest.
+// goclaw.BadRequest. Such a turn always resumes, and its reply is never cut:
+// restart policy and result tokens are for workers.
 func (r Rules) Main(agentID, model, thinking string) (goclaw.Profile, error) {
 	a, ok := r.Agents[agentID]
 	if !ok {
@@ -82,7 +88,9 @@ func (r Rules) Main(agentID, model, thinking string) (goclaw.Profile, error) {
 	return goclaw.Profile{
 		Agent: a.ID, Workspace: a.Workspace, Model: m, Thinking: first(thinking, a.Thinking, "off"),
 		Tools: filter(r.Tools, a.Tools...), PromptMode: goclaw.PromptFull, Inherit: r.MainFiles,
+		TimeoutMs:     timeout(0, a.Budget.Run),
 		MaxSpawnDepth: a.Subagents.MaxSpawnDepth, MaxChildren: a.Subagents.MaxChildren,
+		MaxTreeRuns: a.Subagents.MaxTreeRuns, Budget: a.Budget,
 	}, nil
 }
 
@@ -139,18 +147,33 @@ func (r Rules) Worker(q goclaw.SpawnRequest, from Requester) (goclaw.Profile, *g
 	if files == nil {
 		files = r.WorkerFiles
 	}
-	timeout := target.Subagents.RunTimeout
+	given := target.Subagents.RunTimeout
 	if q.TimeoutSeconds != nil {
-		timeout = time.Duration(*q.TimeoutSeconds) * time.Second
+		given = time.Duration(*q.TimeoutSeconds) * time.Second
 	}
 	return goclaw.Profile{
 		Agent: target.ID, Workspace: target.Workspace, Model: model,
 		Thinking:   first(q.Thinking, target.Subagents.Thinking, from.Profile.Thinking, "off"),
 		Tools:      r.workerTools(target, from, depth),
 		PromptMode: goclaw.PromptMinimal, Inherit: files, Strict: true,
-		TimeoutMs:     timeout.Milliseconds(),
+		TimeoutMs:     timeout(given, target.Subagents.Budget),
 		MaxSpawnDepth: from.Profile.MaxSpawnDepth, MaxChildren: target.Subagents.MaxChildren,
+		// The limits of a tree are its root's, whoever's workers are in it.
+		MaxTreeRuns: from.Profile.MaxTreeRuns, Until: from.Profile.Until,
+		Budget: goclaw.Budget{Run: target.Subagents.Budget, Tree: from.Profile.Budget.Tree, Day: target.Budget.Day},
+
+		ResultTokens: target.Subagents.ResultTokens, RestartPolicy: target.Subagents.RestartPolicy,
 	}, nil
+}
+
+// timeout is the smaller of a given timeout and a limit in seconds, in
+// milliseconds; 0 means none.
+func timeout(given time.Duration, l goclaw.Limits) int64 {
+	ms, limit := given.Milliseconds(), 1000*l.Seconds
+	if ms == 0 || limit > 0 && limit < ms {
+		return limit
+	}
+	return ms
 }
 
 // TooManyChildren words the refusal of a spawn beyond the limit.

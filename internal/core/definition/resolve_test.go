@@ -92,6 +92,14 @@ func TestMainProfile(t *testing.T) {
 			name: "the subagents' policy is not the agent's", agent: "main", want: full,
 			change: func(main, _ *definition.Agent) { main.Subagents.Tools = definition.Policy{Deny: []string{"*"}} },
 		},
+		{
+			name: "its limits, not its workers'", agent: "main",
+			change: func(main, _ *definition.Agent) {
+				main.Budget, main.Subagents.Budget = limits(1), goclaw.Limits{Seconds: 1}
+				main.Subagents.MaxTreeRuns, main.Subagents.ResultTokens, main.Subagents.RestartPolicy = 40, 50, goclaw.RestartFail
+			},
+			want: with(func(p *goclaw.Profile) { p.Budget, p.MaxTreeRuns, p.TimeoutMs = limits(1), 40, 10_000 }),
+		},
 		{name: "no such agent", agent: "other", err: `no agent "other" is configured; there are: helper, main`},
 		{name: "no such model", agent: "main", model: "x/y", err: `unknown model "x/y"`},
 	} {
@@ -113,6 +121,15 @@ func TestMainProfile(t *testing.T) {
 	}
 }
 
+// limits are a budget in which every number is another one, n in front.
+func limits(n int64) goclaw.Budget {
+	return goclaw.Budget{
+		Run:  goclaw.Limits{Tokens: n * 100, Steps: n * 10, Seconds: n * 10},
+		Tree: goclaw.Limits{Tokens: n * 1000, USD: float64(n)},
+		Day:  goclaw.Limits{Tokens: n * 10_000},
+	}
+}
+
 func seconds(n int) *int { return &n }
 
 // workerCase is one spawn by main's own session, unless from changes that.
@@ -125,7 +142,7 @@ type workerCase struct {
 }
 
 func TestWorker(t *testing.T) {
-	for _, tc := range slices.Concat(workerModels(), workerTimes(), workerToolCases(), workersOfOthers()) {
+	for _, tc := range slices.Concat(workerModels(), workerTimes(), workerLimits(), workerToolCases(), workersOfOthers()) {
 		t.Run(tc.name, func(t *testing.T) {
 			r := rules(tc.change)
 			from := requester(t, r)
@@ -195,6 +212,45 @@ func workerTimes() []workerCase {
 		{name: "the configured timeout", change: minute, want: timeout(time.Minute)},
 		{name: "the spawn's timeout", change: minute, ask: goclaw.SpawnRequest{TimeoutSeconds: seconds(5)}, want: timeout(5 * time.Second)},
 		{name: "no timeout", change: minute, ask: goclaw.SpawnRequest{TimeoutSeconds: seconds(0)}},
+	}
+}
+
+func workerLimits() []workerCase {
+	worker := goclaw.Limits{Tokens: 7, USD: 0.5, Seconds: 30}
+	configured := func(main, helper *definition.Agent) {
+		main.Budget, main.Subagents.Budget, main.Subagents.RunTimeout = limits(1), worker, time.Minute
+		main.Subagents.MaxTreeRuns, main.Subagents.ResultTokens, main.Subagents.RestartPolicy = 40, 50, goclaw.RestartAsk
+		helper.Budget, helper.Subagents.Budget = limits(2), goclaw.Limits{Tokens: 9}
+		helper.Subagents.MaxTreeRuns, helper.Subagents.ResultTokens, helper.Subagents.RestartPolicy = 60, 70, goclaw.RestartFail
+	}
+	own := func(timeoutMs int64) func(*goclaw.Profile) {
+		return func(p *goclaw.Profile) {
+			p.Budget = goclaw.Budget{Run: worker, Tree: limits(1).Tree, Day: limits(1).Day}
+			p.TimeoutMs, p.MaxTreeRuns, p.ResultTokens, p.RestartPolicy = timeoutMs, 40, 50, goclaw.RestartAsk
+		}
+	}
+	return []workerCase{
+		{name: "its own limits, its agent's day", change: configured, want: own(30_000)},
+		{name: "a shorter timeout", change: configured, ask: goclaw.SpawnRequest{TimeoutSeconds: seconds(20)}, want: own(20_000)},
+		{name: "no timeout lifts no limit", change: configured, ask: goclaw.SpawnRequest{TimeoutSeconds: seconds(0)}, want: own(30_000)},
+		{
+			name: "the tree is the root's", change: configured,
+			from: func(r *definition.Requester) {
+				r.Profile.Budget, r.Profile.MaxTreeRuns, r.Profile.Until = limits(3), 80, 12345
+			},
+			want: func(p *goclaw.Profile) {
+				own(30_000)(p)
+				p.Budget.Tree, p.MaxTreeRuns, p.Until = limits(3).Tree, 80, 12345
+			},
+		},
+		{
+			name: "another agent's limits and day", change: configured, ask: goclaw.SpawnRequest{AgentID: "helper"},
+			want: func(p *goclaw.Profile) {
+				p.Agent, p.Workspace, p.Model, p.MaxChildren = "helper", "/helper", "p/helper", 2
+				p.Budget = goclaw.Budget{Run: goclaw.Limits{Tokens: 9}, Tree: limits(1).Tree, Day: limits(2).Day}
+				p.MaxTreeRuns, p.ResultTokens, p.RestartPolicy = 40, 70, goclaw.RestartFail
+			},
+		},
 	}
 }
 

@@ -27,7 +27,18 @@ func Envelope(t Turn) goclaw.Message {
 	if len(t.Active) > 0 {
 		facts = append(facts, "workers under way: "+strings.Join(t.Active, ", "))
 	}
-	return goclaw.Text(goclaw.RoleUser, "<turn_context>\n"+strings.Join(facts, " | ")+"\n</turn_context>\n\n"+t.Text)
+	return goclaw.Text(goclaw.RoleUser, "<turn_context>\n"+strings.Join(facts, " | ")+factsEnd+t.Text)
+}
+
+const factsEnd = "\n</turn_context>\n\n"
+
+// Said is the text that a main session's Envelope was made with.
+func Said(m goclaw.Message) string {
+	text := m.PlainText()
+	if _, after, ok := strings.Cut(text, factsEnd); ok {
+		return after
+	}
+	return text
 }
 
 func via(r goclaw.Run) string {

@@ -12,7 +12,7 @@ func (s State) Messages() []goclaw.Message {
 	if s.Prompt == nil {
 		return nil
 	}
-	msgs := []goclaw.Message{s.Prompt.Input}
+	msgs := append([]goclaw.Message{s.Prompt.Input}, s.Early...)
 	for i := range s.Steps {
 		st := &s.Steps[i]
 		if len(st.Reply.Message.Parts) > 0 {
@@ -21,6 +21,7 @@ func (s State) Messages() []goclaw.Message {
 		if len(st.Calls) > 0 {
 			msgs = append(msgs, st.results(s.End))
 		}
+		msgs = append(msgs, st.Inputs...)
 	}
 	if s.End != nil && s.End.State != goclaw.StateCompleted {
 		msgs = append(msgs, goclaw.Text(goclaw.RoleAssistant, note(*s.End)))
@@ -54,11 +55,14 @@ func note(end goclaw.EndEvent) string {
 }
 
 // Transcript renders the runs of a session, oldest first, as the messages that
-// the model sees before the current turn. Runs that never began add nothing.
+// the model sees before the current turn. Runs that never began add nothing,
+// nor do those that gave back what they had taken.
 func Transcript(logs []goclaw.RunLog) []goclaw.Message {
 	var msgs []goclaw.Message
 	for _, l := range logs {
-		msgs = append(msgs, Fold(l.Events).Messages()...)
+		if s := Fold(l.Events); s.End == nil || !s.End.Returned {
+			msgs = append(msgs, s.Messages()...)
+		}
 	}
 	return msgs
 }

@@ -9,6 +9,7 @@ import (
 // State is the fold of a run's events.
 type State struct {
 	Prompt *goclaw.PromptEvent // nil until event 0 is recorded
+	Early  []goclaw.Message    // what came before the first step
 	Steps  []Step
 	Usage  goclaw.Usage
 	End    *goclaw.EndEvent // nil until the run has ended
@@ -24,6 +25,8 @@ type Step struct {
 	Calls   []goclaw.ToolCall
 	Intents map[string]goclaw.Intent
 	Results map[string]goclaw.ToolResult
+	Since   goclaw.Millis    // when the intents were recorded
+	Inputs  []goclaw.Message // what came after the step
 }
 
 // Fold folds a whole log, in order.
@@ -52,9 +55,16 @@ func Apply(s State, e goclaw.Event) State {
 		})
 	case goclaw.EventIntent:
 		if last := s.last(); last != nil {
+			last.Since = e.At
 			for _, in := range e.Intent.Calls {
 				last.Intents[in.CallID] = in
 			}
+		}
+	case goclaw.EventInput:
+		if last := s.last(); last != nil {
+			last.Inputs = append(last.Inputs, e.Input.Message)
+		} else {
+			s.Early = append(s.Early, e.Input.Message)
 		}
 	case goclaw.EventResult:
 		if last := s.last(); last != nil {
@@ -128,7 +138,7 @@ func Next(s State, maxCalls int) Action {
 	if pending := s.Pending(); len(pending) > 0 {
 		return Action{Kind: CallTools, Calls: pending}
 	}
-	if len(last.Calls) > 0 {
+	if len(last.Calls) > 0 || len(last.Inputs) > 0 {
 		if maxCalls > 0 && len(s.Steps) >= maxCalls {
 			return Action{
 				Kind: Finish, State: goclaw.StateFailed, Result: s.Text(),
@@ -173,6 +183,15 @@ func (s State) Text() string {
 	return strings.Join(parts, "\n\n")
 }
 
+// Done counts the model replies and tool results on record.
+func (s State) Done() int {
+	n := len(s.Steps)
+	for _, st := range s.Steps {
+		n += len(st.Results)
+	}
+	return n
+}
+
 // Recovery is what a new owner of the run must record before it goes on.
 type Recovery struct {
 	Event     goclaw.ResumedEvent
@@ -181,8 +200,9 @@ type Recovery struct {
 
 // Recover decides what a takeover by owner means: calls that may have run and
 // are not idempotent get a result that says so, and are never repeated.
-func Recover(s State, owner string) Recovery {
-	r := Recovery{Event: goclaw.ResumedEvent{Owner: owner}}
+// planned says that the last owner stopped in order.
+func Recover(s State, owner string, planned bool) Recovery {
+	r := Recovery{Event: goclaw.ResumedEvent{Owner: owner, Step: s.Done(), Planned: planned}}
 	last := s.last()
 	for _, c := range s.Pending() {
 		intent, began := last.Intents[c.ID]

@@ -39,7 +39,7 @@ func TestTranscripts(t *testing.T) {
 			got := []txtar.File{
 				ar.Files[0],
 				{Name: "decisions", Data: decisions(events)},
-				{Name: "takeover", Data: asJSON(t, turn.Recover(turn.Fold(events), "p2"))},
+				{Name: "takeover", Data: asJSON(t, turn.Recover(turn.Fold(events), "p2", false))},
 				{Name: "messages", Data: messages(turn.Fold(events).Messages())},
 			}
 			if *update {
@@ -122,7 +122,7 @@ func TestAnyPrefixGoesOn(t *testing.T) {
 			if a := turn.Next(s, 0); cut == 0 && a.Kind != turn.Assemble {
 				t.Fatalf("an empty log decides %v", a.Kind)
 			}
-			rec := turn.Recover(s, "p2")
+			rec := turn.Recover(s, "p2", false)
 			for _, c := range s.Pending() {
 				again := true
 				for _, u := range rec.Uncertain {

@@ -40,6 +40,32 @@ func (c *Client) Await(ctx context.Context, runID string, workers bool) (goclaw.
 
 // Runs lists runs, newest first.
 func (c *Client) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, error) {
+	var runs []goclaw.Run
+	_, err := c.call(ctx, http.MethodGet, "/api/runs", filterQuery(f), nil, &runs)
+	return runs, wrap("list runs", err)
+}
+
+// Placed is a run with its place in the queue, from 1; 0 if it is not in it.
+type Placed struct {
+	goclaw.Run
+	Position int `json:"position"`
+}
+
+// Info summarises the run and its place.
+func (p Placed) Info() goclaw.RunInfo {
+	info := p.Run.Info()
+	info.Position = p.Position
+	return info
+}
+
+// Placed lists runs, newest first, with their places in the queue.
+func (c *Client) Placed(ctx context.Context, f goclaw.RunFilter) ([]Placed, error) {
+	var runs []Placed
+	_, err := c.call(ctx, http.MethodGet, "/api/runs", filterQuery(f), nil, &runs)
+	return runs, wrap("list runs", err)
+}
+
+func filterQuery(f goclaw.RunFilter) url.Values {
 	query := url.Values{}
 	set := func(name, value string) {
 		if value != "" {
@@ -61,16 +87,24 @@ func (c *Client) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, er
 	if f.Limit != 0 {
 		set("limit", strconv.Itoa(f.Limit))
 	}
-	var runs []goclaw.Run
-	_, err := c.call(ctx, http.MethodGet, "/api/runs", query, nil, &runs)
-	return runs, wrap("list runs", err)
+	return query
 }
+
+// Run returns a run, named by its id or an unambiguous prefix, with its place.
+func (c *Client) Run(ctx context.Context, id string) (Placed, error) {
+	var run Placed
+	_, err := c.call(ctx, http.MethodGet, runPath(id, ""), nil, nil, &run)
+	return run, wrap("read run "+id, err)
+}
+
+// runPath is where a run, or what action names of it, is found.
+func runPath(id, action string) string { return "/api/runs/" + url.PathEscape(id) + action }
 
 // RunLog returns a run, named by its id or an unambiguous prefix, with its
 // events.
 func (c *Client) RunLog(ctx context.Context, id string) (goclaw.RunLog, error) {
 	var log goclaw.RunLog
-	_, err := c.call(ctx, http.MethodGet, "/api/runs/"+url.PathEscape(id)+"/log", nil, nil, &log)
+	_, err := c.call(ctx, http.MethodGet, runPath(id, "/log"), nil, nil, &log)
 	return log, wrap("read run "+id, err)
 }
 
@@ -81,7 +115,7 @@ func (c *Client) Cancel(ctx context.Context, id, why string) ([]goclaw.Run, erro
 		Why string `json:"why,omitempty"`
 	}{why}
 	var runs []goclaw.Run
-	_, err := c.call(ctx, http.MethodPost, "/api/runs/"+url.PathEscape(id)+"/cancel", nil, body, &runs)
+	_, err := c.call(ctx, http.MethodPost, runPath(id, "/cancel"), nil, body, &runs)
 	return runs, wrap("cancel run "+id, err)
 }
 

@@ -30,12 +30,14 @@ type Error struct {
 // Error returns what the server said.
 func (e *Error) Error() string { return e.Detail }
 
-// Unwrap gives goclaw.ErrNotFound for a 404, a goclaw.BadRequest for what the
-// caller can mend, else nil.
+// Unwrap gives goclaw.ErrNotFound for a 404, goclaw.ErrEnded for a 409, a
+// goclaw.BadRequest for what the caller can mend, else nil.
 func (e *Error) Unwrap() error {
 	switch e.Status {
 	case http.StatusNotFound:
 		return goclaw.ErrNotFound
+	case http.StatusConflict:
+		return goclaw.ErrEnded
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 		return goclaw.BadRequest(e.Detail)
 	}
@@ -68,8 +70,9 @@ func InProcess(h http.Handler, token string) *Client {
 }
 
 // do makes one request and returns the response if its status is a success.
-// The caller closes the body.
-func (c *Client) do(ctx context.Context, method, path string, query url.Values, body any) (*http.Response, error) {
+// The caller closes the body. once ("" is none) is the key by which the server
+// knows a request that is sent again.
+func (c *Client) do(ctx context.Context, method, path string, query url.Values, body any, once string) (*http.Response, error) {
 	var payload io.Reader
 	if body != nil {
 		b, err := json.Marshal(body)
@@ -87,6 +90,9 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 		return nil, err
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
+	if once != "" {
+		req.Header.Set("Idempotency-Key", once)
+	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
@@ -104,7 +110,12 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 // call makes one request and decodes its JSON answer into out, unless out is
 // nil. It returns the answer's status.
 func (c *Client) call(ctx context.Context, method, path string, query url.Values, body, out any) (int, error) {
-	res, err := c.do(ctx, method, path, query, body)
+	return c.callOnce(ctx, method, path, query, body, out, "")
+}
+
+// callOnce is call with a key by which the server knows it again.
+func (c *Client) callOnce(ctx context.Context, method, path string, query url.Values, body, out any, once string) (int, error) {
+	res, err := c.do(ctx, method, path, query, body, once)
 	if err != nil {
 		return 0, err
 	}

@@ -36,7 +36,7 @@ func TestErrors(t *testing.T) {
 		want    string
 		is      error
 	}{
-		{"problem", answer(409, "application/problem+json", `{"title":"Conflict","detail":"too\nmany"}`), "read status: too many", nil},
+		{"problem", answer(409, "application/problem+json", `{"title":"Conflict","detail":"it\nhas ended"}`), "read status: it has ended", goclaw.ErrEnded},
 		{"title only", answer(503, "application/problem+json", `{"title":"Service Unavailable"}`), "read status: Service Unavailable", nil},
 		{"not found", answer(404, "application/problem+json", `{"detail":"run x: not found"}`), "read status: run x: not found", goclaw.ErrNotFound},
 		{"another server", answer(502, "text/html", "<h1>"), "read status: the server answered HTTP 502 Bad Gateway", nil},

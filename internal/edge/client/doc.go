@@ -12,8 +12,9 @@
 // # Invariants
 //
 // Errors are one line that says which call failed and why. They can be told
-// apart: errors.Is with goclaw.ErrNotFound for a 404, ErrNoGateway when nothing
-// could be reached, and *Error for every answer that the server gave.
+// apart: errors.Is with goclaw.ErrNotFound for a 404, goclaw.ErrEnded for a 409,
+// ErrNoGateway when nothing could be reached, and *Error for every answer that
+// the server gave.
 //
 // Every method returns soon after its context ends. The one goroutine that
 // outlives a call is that of Notices; it ends with its context or the stream,

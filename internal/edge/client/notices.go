@@ -27,7 +27,7 @@ func (c *Client) Notices(ctx context.Context, session goclaw.SessionKey) (<-chan
 	if !session.IsZero() {
 		query.Set("session", session.String())
 	}
-	res, err := c.do(ctx, http.MethodGet, "/api/events", query, nil)
+	res, err := c.do(ctx, http.MethodGet, "/api/events", query, nil, "")
 	if err != nil {
 		return nil, wrap("watch events", err)
 	}

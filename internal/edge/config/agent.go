@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"goclaw"
 )
 
 // DefaultAgent is the agent that is there without being configured.
@@ -22,6 +24,7 @@ type AgentConfig struct {
 	// the agent's.
 	Tools []ToolPolicy
 
+	Budget    goclaw.Budget // of its own turns
 	Subagents SubagentConfig
 }
 
@@ -29,16 +32,27 @@ type AgentConfig struct {
 type SubagentConfig struct {
 	MaxSpawnDepth       int
 	MaxChildrenPerAgent int
-	MaxConcurrent       int
-	RunTimeout          time.Duration // 0: none
-	ArchiveAfter        time.Duration
-	AnnounceWindow      time.Duration
-	AnnounceMaxWait     time.Duration
-	AllowAgents         []string // besides the agent itself; "*" for any
-	Model               string   // provider/model; "" for the requester's
-	Thinking            string   // "" for the requester's
-	Tools               ToolPolicy
-	Inherit             []string // the workspace files that workers see
+	MaxRunsPerTree      int // 0: any number
+	MaxConcurrent       int // of this agent; 0: no limit of its own
+
+	// MaxConcurrentPerSession, ArchiveAfter and what is named Announce hold
+	// for the whole gateway: main's are taken.
+	MaxConcurrentPerSession int
+	ArchiveAfter            time.Duration
+	AnnounceWindow          time.Duration
+	AnnounceMaxWait         time.Duration
+	AnnounceAttempts        int
+
+	RunTimeout    time.Duration // 0: none
+	Budget        goclaw.Limits // of one worker
+	ResultTokens  int           // 0: any number
+	RestartPolicy goclaw.RestartPolicy
+
+	AllowAgents []string // besides the agent itself; "*" for any
+	Model       string   // provider/model; "" for the requester's
+	Thinking    string   // "" for the requester's
+	Tools       ToolPolicy
+	Inherit     []string // the workspace files that workers see
 }
 
 // Allows reports whether the policy lets a tool be used.
@@ -108,32 +122,44 @@ func (c Config) agent(e AgentEntry) AgentConfig {
 		Model:     c.model(first(e.Model, def.Model)),
 		Thinking:  first(e.Thinking, def.Thinking, "off"),
 		Tools:     []ToolPolicy{c.Tools.Policy(), e.Tools},
-		Subagents: c.subagents(e.Subagents, def.Subagents),
+		Budget: goclaw.Budget{
+			Run:  merge(e.Budget.Run, c.Budget.Run),
+			Tree: merge(e.Budget.Tree, c.Budget.Tree),
+			Day:  merge(e.Budget.Day, c.Budget.Day),
+		},
+		Subagents: c.subagents(e),
 	}
 }
 
-func (c Config) subagents(own, def Subagents) SubagentConfig {
-	num := func(own, def *int, fallback int) int {
-		switch {
-		case own != nil:
-			return *own
-		case def != nil:
-			return *def
-		}
-		return fallback
-	}
+func (c Config) subagents(e AgentEntry) SubagentConfig {
+	own, def := e.Subagents, c.Agents.Defaults.Subagents
+	num := func(own, def *int, fallback int) int { return given(fallback, own, def) }
 	seconds := func(n int) time.Duration { return time.Duration(n) * time.Second }
+	children := num(own.MaxChildrenPerAgent, def.MaxChildrenPerAgent, 5)
+	perSession := c.MaxConcurrent()
+	if perSession >= 4 {
+		perSession--
+	}
 	return SubagentConfig{
 		MaxSpawnDepth:       num(own.MaxSpawnDepth, def.MaxSpawnDepth, 1),
-		MaxChildrenPerAgent: num(own.MaxChildrenPerAgent, def.MaxChildrenPerAgent, 5),
-		MaxConcurrent:       num(own.MaxConcurrent, def.MaxConcurrent, 8),
-		RunTimeout:          seconds(num(own.RunTimeoutSeconds, def.RunTimeoutSeconds, 0)),
-		ArchiveAfter:        seconds(60 * num(own.ArchiveAfterMinutes, def.ArchiveAfterMinutes, 60)),
-		AnnounceWindow:      time.Duration(num(own.AnnounceWindowMs, def.AnnounceWindowMs, 250)) * time.Millisecond,
-		AnnounceMaxWait:     seconds(num(own.AnnounceMaxWaitSeconds, def.AnnounceMaxWaitSeconds, 60)),
-		AllowAgents:         firstList(own.AllowAgents, def.AllowAgents, []string{}),
-		Model:               c.model(first(own.Model, def.Model)),
-		Thinking:            first(own.Thinking, def.Thinking),
+		MaxChildrenPerAgent: children,
+		MaxRunsPerTree:      num(own.MaxRunsPerTree, def.MaxRunsPerTree, max(100, 2*children)),
+		MaxConcurrent:       given(0, own.MaxConcurrent),
+
+		MaxConcurrentPerSession: num(own.MaxConcurrentPerSession, def.MaxConcurrentPerSession, perSession),
+		ArchiveAfter:            seconds(60 * num(own.ArchiveAfterMinutes, def.ArchiveAfterMinutes, 60)),
+		AnnounceWindow:          time.Duration(num(own.AnnounceWindowMs, def.AnnounceWindowMs, 250)) * time.Millisecond,
+		AnnounceMaxWait:         seconds(num(own.AnnounceMaxWaitSeconds, def.AnnounceMaxWaitSeconds, 60)),
+		AnnounceAttempts:        num(own.AnnounceAttempts, def.AnnounceAttempts, 5),
+
+		RunTimeout:    seconds(num(own.RunTimeoutSeconds, def.RunTimeoutSeconds, 0)),
+		Budget:        merge(own.Budget, def.Budget, e.Budget.Run, c.Budget.Run),
+		ResultTokens:  num(own.ResultTokens, def.ResultTokens, 4000),
+		RestartPolicy: goclaw.RestartPolicy(first(own.RestartPolicy, def.RestartPolicy, string(goclaw.RestartResume))),
+
+		AllowAgents: firstList(own.AllowAgents, def.AllowAgents, []string{}),
+		Model:       c.model(first(own.Model, def.Model)),
+		Thinking:    first(own.Thinking, def.Thinking),
 		Tools: ToolPolicy{
 			Allow: firstList(own.Tools.Allow, def.Tools.Allow),
 			// What is denied to all workers stays so for an agent's.
@@ -141,6 +167,36 @@ func (c Config) subagents(own, def Subagents) SubagentConfig {
 		},
 		Inherit: inOrder(firstList(own.Inherit, def.Inherit, []string{"AGENTS.md", "TOOLS.md"})),
 	}
+}
+
+// MaxConcurrent is how many workers of all agents run at a time.
+func (c Config) MaxConcurrent() int { return given(8, c.Agents.Defaults.Subagents.MaxConcurrent) }
+
+// Drain is how long a gateway that stops lets the steps under way finish.
+func (c Config) Drain() time.Duration { return time.Duration(c.Gateway.DrainSeconds) * time.Second }
+
+// merge takes each limit from the first that gives it.
+func merge(all ...Limits) goclaw.Limits {
+	var tokens, steps, seconds []*int
+	var usd []*float64
+	for _, l := range all {
+		tokens, usd = append(tokens, l.Tokens), append(usd, l.USD)
+		steps, seconds = append(steps, l.Steps), append(seconds, l.Seconds)
+	}
+	return goclaw.Limits{
+		Tokens: int64(given(0, tokens...)), USD: given(0, usd...),
+		Steps: int64(given(0, steps...)), Seconds: int64(given(0, seconds...)),
+	}
+}
+
+// given is the first of values that is there.
+func given[T int | float64](fallback T, values ...*T) T {
+	for _, v := range values {
+		if v != nil {
+			return *v
+		}
+	}
+	return fallback
 }
 
 // model resolves a name that Load has checked.

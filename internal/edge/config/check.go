@@ -45,19 +45,30 @@ func (d *decoder) text(v hujson.Value, s string, to slot, key string) {
 		return
 	}
 	if secret {
-		d.secret(v, s, key)
+		d.secret(v, s, to, key)
 		return
 	}
 	d.format(v, s, to, key)
 }
 
-func (d *decoder) secret(v hujson.Value, s, key string) {
+func (d *decoder) secret(v hujson.Value, s string, to slot, key string) {
+	database := to.tag.Get("format") == "postgres"
 	switch {
+	case strings.Contains(s, "${") && database:
+		d.problem(v.StartOffset, "write the address itself, or set "+databaseVar, "%s: environment variables are not expanded here", key)
 	case strings.Contains(s, "${"):
 		d.problem(v.StartOffset, "write the value itself; apiKeyEnv takes a variable's name", "%s: environment variables are not expanded here", key)
 	case strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }), strings.TrimSpace(s) != s:
 		d.problem(v.StartOffset, "remove them", "%s holds spaces at its ends or control characters", key)
+	case database && !isPostgres(s):
+		d.problem(v.StartOffset, "write postgres://USER@HOST/DATABASE", "%s is no address of a PostgreSQL database", key)
 	}
+}
+
+// isPostgres reports whether s can be the address of a PostgreSQL database.
+func isPostgres(s string) bool {
+	_, err := url.Parse(s)
+	return err == nil && (strings.HasPrefix(s, "postgres://") || strings.HasPrefix(s, "postgresql://"))
 }
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -134,7 +145,10 @@ func (d *decoder) url(v hujson.Value, s, key string) {
 	}
 }
 
-var headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
+var (
+	headerName   = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
+	pricePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}/(\*|[^\s*]+\*?)$`)
+)
 
 // tableKey checks a free key.
 func (d *decoder) tableKey(m hujson.ObjectMember, kind, key string) {
@@ -144,6 +158,8 @@ func (d *decoder) tableKey(m hujson.ObjectMember, kind, key string) {
 		d.problem(m.Name.StartOffset, "use letters, digits and -", "%s: %q is no header's name", key, name)
 	case kind == "alias" && (name == "" || strings.ContainsAny(name, "/ \t\n")):
 		d.problem(m.Name.StartOffset, "choose a name without / and spaces", "%s: %q is no alias", key, name)
+	case kind == "price" && !pricePattern.MatchString(name):
+		d.problem(m.Name.StartOffset, "write provider/model, or provider/prefix* for all models that begin so", "%s: %q names no model", key, name)
 	}
 }
 

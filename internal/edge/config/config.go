@@ -15,13 +15,14 @@ type Config struct {
 	Tools   Tools   `json:"tools" doc:"What tools may do, for all agents."`
 	Gateway Gateway `json:"gateway" doc:"The gateway's HTTP server."`
 	Context Context `json:"context" doc:"What of the workspace is put into prompts."`
+	Budget  Budget  `json:"budget" doc:"What may be spent, for all agents."`
+
+	Database Database `json:"database" doc:"Where sessions and runs are kept."`
 
 	_ unbuilt `key:"skills"`
 	_ unbuilt `key:"cron"`
 	_ unbuilt `key:"channels"`
-	_ unbuilt `key:"database"`
 	_ unbuilt `key:"definitions"`
-	_ unbuilt `key:"budget"`
 
 	source source
 }
@@ -57,6 +58,7 @@ type AgentEntry struct {
 	Model     string     `json:"model,omitempty" format:"model" doc:"provider/model, or an alias."`
 	Thinking  string     `json:"thinking,omitempty" enum:"off,low,medium,high" doc:"How long the model may think."`
 	Tools     ToolPolicy `json:"tools" doc:"Which tools the agent may use, within the global policy."`
+	Budget    Budget     `json:"budget" doc:"What the agent may spend; a field given here goes before the one for all agents."`
 	Subagents Subagents  `json:"subagents" doc:"Workers that the agent starts."`
 
 	_ unbuilt `key:"skills"`
@@ -67,20 +69,43 @@ type AgentEntry struct {
 // Subagents are the settings of an agent's workers. Nil means that the key is
 // absent.
 type Subagents struct {
-	MaxSpawnDepth          *int       `json:"maxSpawnDepth,omitempty" range:"0..10" doc:"How deep workers may start workers; 1: only the agent itself may. Default: 1."`
-	MaxChildrenPerAgent    *int       `json:"maxChildrenPerAgent,omitempty" range:"1..1000" doc:"Workers of one session at a time. Default: 5."`
-	MaxConcurrent          *int       `json:"maxConcurrent,omitempty" range:"1..1000" doc:"Workers that run at a time; the others wait. Default: 8."`
+	MaxSpawnDepth       *int `json:"maxSpawnDepth,omitempty" range:"0..10" doc:"How deep workers may start workers; 1: only the agent itself may. Default: 1."`
+	MaxChildrenPerAgent *int `json:"maxChildrenPerAgent,omitempty" range:"1..10000" doc:"Workers of one session at a time. Default: 5."`
+	MaxRunsPerTree      *int `json:"maxRunsPerTree,omitempty" range:"0..1000000" doc:"Workers that one message may ever lead to, whoever starts them; 0: any number. Default: 100, or twice maxChildrenPerAgent if that is more."`
+	MaxConcurrent       *int `json:"maxConcurrent,omitempty" range:"1..20000" doc:"Workers that run at a time; the others wait. Under agents.defaults: of all agents together; default: 8. Under agents.list: of that agent; default: no limit of its own."`
+
+	MaxConcurrentPerSession *int `json:"maxConcurrentPerSession,omitempty" range:"1..20000" doc:"Workers that run at a time for one chat, its workers' workers included. Default: one less than agents.defaults.subagents.maxConcurrent if that is 4 or more, so that no chat takes the last slot from another; else the same."`
+
 	RunTimeoutSeconds      *int       `json:"runTimeoutSeconds,omitempty" range:"0..2592000" doc:"When a worker is stopped; 0: never. Default: 0."`
 	ArchiveAfterMinutes    *int       `json:"archiveAfterMinutes,omitempty" range:"0..5256000" doc:"When a finished worker's session is archived. Default: 60."`
 	AnnounceWindowMs       *int       `json:"announceWindowMs,omitempty" range:"0..60000" doc:"Results that end within it are announced in one turn. Default: 250."`
 	AnnounceMaxWaitSeconds *int       `json:"announceMaxWaitSeconds,omitempty" range:"0..86400" doc:"How long the first result waits for its siblings'. Default: 60."`
+	AnnounceAttempts       *int       `json:"announceAttempts,omitempty" range:"1..100" doc:"Failed announcement turns after which a result is parked until a person decides. Default: 5."`
+	ResultTokens           *int       `json:"resultTokens,omitempty" range:"0..1000000" doc:"The most of a worker's result that is announced, a token being four bytes; the whole of a longer one is kept as an artifact. 0: all of it. Default: 4000."`
+	RestartPolicy          string     `json:"restartPolicy,omitempty" enum:"resume,fail,ask" doc:"What becomes of a worker whose process died: it goes on, ends as failed, or waits until a person resumes or cancels it. Default: resume."`
 	AllowAgents            []string   `json:"allowAgents" format:"agent" doc:"Other agents as which workers may be started; * for any. Default: none."`
 	Model                  string     `json:"model,omitempty" format:"model" doc:"The workers' model. Default: the requester's."`
 	Thinking               string     `json:"thinking,omitempty" enum:"off,low,medium,high" doc:"How long the workers' model may think. Default: the requester's."`
 	Tools                  ToolPolicy `json:"tools" doc:"Which tools workers may use, within the agent's policy."`
 	Inherit                []string   `json:"inherit" enum:"AGENTS.md,SOUL.md,TOOLS.md,IDENTITY.md,USER.md,HEARTBEAT.md,BOOTSTRAP.md,MEMORY.md" doc:"The workspace files that workers see. Default: AGENTS.md and TOOLS.md."`
+	Budget                 Limits     `json:"budget" doc:"What one worker may spend. Default: the agent's budget.run."`
+}
 
-	_ unbuilt `key:"budget"`
+// Budget are the limits of a run, of the tree of runs that one message leads
+// to, and of an agent's day.
+type Budget struct {
+	Run  Limits `json:"run" doc:"What one turn may spend, and one worker without limits of its own."`
+	Tree Limits `json:"tree" doc:"What all runs may spend together that one message leads to: its turn, the workers, their announcements."`
+	Day  Limits `json:"day" doc:"What an agent may spend in a day, in the time zone of the machine."`
+}
+
+// Limits bound what may be spent. Nil means that the key is absent, zero that
+// there is no limit.
+type Limits struct {
+	Tokens  *int     `json:"tokens,omitempty" range:"0..1000000000000" doc:"Tokens of input and output together; 0: no limit. Default: none."`
+	USD     *float64 `json:"usd,omitempty" range:"0..1000000" doc:"Money, at the prices of models.prices and the built-in list; 0: no limit. Default: none."`
+	Steps   *int     `json:"steps,omitempty" range:"0..1000000" doc:"Model calls; 0: no limit. Default: none."`
+	Seconds *int     `json:"seconds,omitempty" range:"0..31536000" doc:"Time: of a run since it started, of a tree since its message came, of a day in model calls; 0: no limit. Default: none."`
 }
 
 // ToolPolicy says which tools may be used. Deny wins. A nil Allow allows all,
@@ -94,6 +119,16 @@ type ToolPolicy struct {
 type Models struct {
 	Providers []Provider        `json:"providers,omitempty" keyed:"Name" doc:"Model APIs, keyed by the name that stands before the / of their models."`
 	Aliases   map[string]string `json:"aliases,omitempty" keys:"alias" format:"provider/model" doc:"Short names for provider/model."`
+	Prices    map[string]Price  `json:"prices,omitempty" keys:"price" doc:"What models cost, in USD per million tokens, keyed by provider/model, or provider/prefix* for all that begin so. They go before the built-in list prices."`
+}
+
+// Price is what a model costs, in USD per million tokens. Nil means that the
+// key is absent.
+type Price struct {
+	Input      float64  `json:"input" required:"true" range:"0..1000000" doc:"USD per million tokens of input."`
+	Output     float64  `json:"output" required:"true" range:"0..1000000" doc:"USD per million tokens of output."`
+	CacheRead  *float64 `json:"cacheRead,omitempty" range:"0..1000000" doc:"USD per million tokens of input read from the provider's cache. Default: input."`
+	CacheWrite *float64 `json:"cacheWrite,omitempty" range:"0..1000000" doc:"USD per million tokens of input written to the provider's cache. Default: input."`
 }
 
 // Provider is a configured model API.
@@ -107,6 +142,8 @@ type Provider struct {
 	Models    []string          `json:"models,omitempty" doc:"The names of its models; the first is its default."`
 
 	IdleTimeoutSeconds int `json:"idleTimeoutSeconds,omitempty" range:"1..3600" doc:"How long its server may be silent, before or within a reply, until the call is made again. Default: 120."`
+	RequestsPerMinute  int `json:"requestsPerMinute,omitempty" range:"1..1000000" doc:"Requests sent to it in a minute, by all processes on the same database together. Default: no limit."`
+	TokensPerMinute    int `json:"tokensPerMinute,omitempty" range:"1..1000000000" doc:"Tokens used of it in a minute, input and output, by all processes on the same database together. Default: no limit."`
 }
 
 // Tools are the settings of tools for all agents.
@@ -133,6 +170,13 @@ type Exec struct {
 type Gateway struct {
 	Addr  string `json:"addr,omitempty" format:"addr" doc:"HOST:PORT to listen on. Default: chosen by the gateway, on loopback."`
 	Token Secret `json:"token,omitempty" doc:"The token that clients must send. Default: the one in GOCLAW_HOME/token."`
+
+	DrainSeconds int `json:"drainSeconds,omitempty" range:"0..600" doc:"How long a gateway that stops lets the steps under way finish. Default: 10."`
+}
+
+// Database says where the record is kept.
+type Database struct {
+	URL Secret `json:"url,omitempty" format:"postgres" doc:"postgres://… of a PostgreSQL database; GOCLAW_DATABASE_URL goes before it. Default: goclaw.db in GOCLAW_HOME."`
 }
 
 // Context says how much of the workspace goes into prompts, in characters.
@@ -146,6 +190,7 @@ type Context struct {
 func Default() Config {
 	return Config{
 		Tools:   Tools{Exec: Exec{TimeoutSeconds: 120, MaxOutputBytes: 32 << 10}},
+		Gateway: Gateway{DrainSeconds: 10},
 		Context: Context{FileMaxChars: 20_000, TotalMaxChars: 150_000, Files: workspaceFiles()},
 	}
 }

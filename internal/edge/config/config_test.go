@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"goclaw"
 )
 
 func Example() {
@@ -46,9 +48,15 @@ func TestLoad(t *testing.T) {
 	want := AgentConfig{
 		ID: "main", Name: "Rat", Workspace: filepath.Join(dir, "ws"),
 		Model: "anthropic/claude-sonnet-5-5", Thinking: "low", Tools: append(policies, ToolPolicy{}),
+		Budget: goclaw.Budget{
+			Run:  goclaw.Limits{Tokens: 50_000, USD: 1, Steps: 40, Seconds: 600},
+			Tree: goclaw.Limits{Tokens: 200_000, USD: 5},
+			Day:  goclaw.Limits{USD: 20, Steps: 1000},
+		},
 		Subagents: SubagentConfig{
-			MaxSpawnDepth: 2, MaxChildrenPerAgent: 6, MaxConcurrent: 9, RunTimeout: 30 * time.Second,
-			ArchiveAfter: 5 * time.Minute, AnnounceWindow: 100 * time.Millisecond, AnnounceMaxWait: 7 * time.Second,
+			MaxSpawnDepth: 2, MaxChildrenPerAgent: 60, MaxRunsPerTree: 300, MaxConcurrentPerSession: 3, RunTimeout: 30 * time.Second,
+			ArchiveAfter: 5 * time.Minute, AnnounceWindow: 100 * time.Millisecond, AnnounceMaxWait: 7 * time.Second, AnnounceAttempts: 2,
+			Budget: goclaw.Limits{Tokens: 9000, USD: 0.5, Steps: 30, Seconds: 60}, ResultTokens: 500, RestartPolicy: goclaw.RestartAsk,
 			AllowAgents: []string{"coder"}, Model: "openai/gpt-5.5", Thinking: "medium",
 			Tools: ToolPolicy{Allow: []string{"read", "exec"}, Deny: []string{"write"}}, Inherit: []string{"TOOLS.md"},
 		},
@@ -61,7 +69,12 @@ func TestLoad(t *testing.T) {
 	coder := want
 	coder.ID, coder.Name, coder.Workspace, coder.Model, coder.Thinking = "coder", "Coder", "/srv/code", "local/qwen", "high"
 	coder.Tools = []ToolPolicy{policies[0], {Allow: []string{"*"}, Deny: []string{"exec"}}}
-	coder.Subagents.MaxSpawnDepth = 0
+	coder.Budget.Run.Tokens = 70_000
+	coder.Budget.Tree.USD = 0
+	coder.Budget.Day = goclaw.Limits{USD: 20, Steps: 100, Seconds: 3600}
+	coder.Subagents.MaxSpawnDepth, coder.Subagents.MaxConcurrent, coder.Subagents.MaxRunsPerTree = 0, 4, 0
+	coder.Subagents.ResultTokens, coder.Subagents.RestartPolicy = 0, goclaw.RestartFail
+	coder.Subagents.Budget.USD, coder.Subagents.Budget.Steps = 0.25, 0
 	coder.Subagents.AllowAgents = []string{}
 	coder.Subagents.Tools = ToolPolicy{Allow: []string{}, Deny: []string{"write", "edit"}}
 	coder.Subagents.Inherit = []string{}
@@ -88,8 +101,19 @@ func TestLoad(t *testing.T) {
 	if cfg.Gateway.Addr != "127.0.0.1:8080" || cfg.Gateway.Token.Reveal() != "tok-hidden" {
 		t.Errorf("%+v", cfg.Gateway)
 	}
-	if p := cfg.Models.Providers[0]; p.Name != "anthropic" || p.Kind != "anthropic" || p.APIKeyEnv != "MY_KEY" {
+	if p := cfg.Models.Providers[0]; p.Name != "anthropic" || p.Kind != "anthropic" || p.APIKeyEnv != "MY_KEY" || p.RequestsPerMinute != 50 || p.TokensPerMinute != 40_000 {
 		t.Errorf("%+v", p)
+	}
+	read, write := 0.1, 2.5
+	prices := map[string]Price{
+		"local/*":                     {Output: 0.25},
+		"anthropic/claude-sonnet-5-5": {Input: 2, Output: 10, CacheRead: &read, CacheWrite: &write},
+	}
+	if diff := cmp.Diff(prices, cfg.Models.Prices); diff != "" {
+		t.Error(diff)
+	}
+	if cfg.MaxConcurrent() != 9 || cfg.Drain() != 0 || cfg.Database.URL.Reveal() != "postgres://rat:pw-hidden@db.example:5432/goclaw?sslmode=require" {
+		t.Errorf("%d, %s, %s", cfg.MaxConcurrent(), cfg.Drain(), cfg.Database.URL.Reveal())
 	}
 }
 
@@ -101,8 +125,9 @@ func TestDefaults(t *testing.T) {
 	want := AgentConfig{
 		ID: "main", Name: "main", Thinking: "off", Tools: []ToolPolicy{{}, {}},
 		Subagents: SubagentConfig{
-			MaxSpawnDepth: 1, MaxChildrenPerAgent: 5, MaxConcurrent: 8, ArchiveAfter: time.Hour,
-			AnnounceWindow: 250 * time.Millisecond, AnnounceMaxWait: time.Minute,
+			MaxSpawnDepth: 1, MaxChildrenPerAgent: 5, MaxRunsPerTree: 100, MaxConcurrentPerSession: 7, ArchiveAfter: time.Hour,
+			AnnounceWindow: 250 * time.Millisecond, AnnounceMaxWait: time.Minute, AnnounceAttempts: 5,
+			ResultTokens: 4000, RestartPolicy: goclaw.RestartResume,
 			AllowAgents: []string{}, Inherit: []string{"AGENTS.md", "TOOLS.md"},
 		},
 	}
@@ -113,8 +138,49 @@ func TestDefaults(t *testing.T) {
 	if cfg.Context.FileMaxChars != 20_000 || cfg.Context.TotalMaxChars != 150_000 || len(cfg.Context.Files) != 8 {
 		t.Errorf("%+v", cfg.Context)
 	}
+	if cfg.MaxConcurrent() != 8 || cfg.Drain() != 10*time.Second || cfg.Database.URL != "" {
+		t.Errorf("%d, %s, %q", cfg.MaxConcurrent(), cfg.Drain(), cfg.Database.URL.Reveal())
+	}
 	if got.WorkspaceIn("/h") != filepath.Join("/h", "workspace") || (AgentConfig{ID: "x"}).WorkspaceIn("/h") != filepath.Join("/h", "workspace-x") {
 		t.Error("WorkspaceIn")
+	}
+}
+
+// What is not given is taken from what stands further out, field by field.
+func TestLimitsOfWorkers(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want func(a *SubagentConfig)
+	}{
+		{`{}`, func(*SubagentConfig) {}},
+		{`{"budget": {"run": {"tokens": 10, "steps": 2}}}`, func(a *SubagentConfig) { a.Budget = goclaw.Limits{Tokens: 10, Steps: 2} }},
+		{
+			`{"budget": {"run": {"tokens": 10, "steps": 2}}, "agents": {"list": [{"id": "main", "budget": {"run": {"steps": 3}}}]}}`,
+			func(a *SubagentConfig) { a.Budget = goclaw.Limits{Tokens: 10, Steps: 3} },
+		},
+		{
+			`{"budget": {"run": {"tokens": 10, "steps": 2}}, "agents": {"defaults": {"subagents": {"budget": {"tokens": 0, "usd": 1.5}}}}}`,
+			func(a *SubagentConfig) { a.Budget = goclaw.Limits{USD: 1.5, Steps: 2} },
+		},
+		{`{"agents": {"defaults": {"subagents": {"maxChildrenPerAgent": 50}}}}`, func(a *SubagentConfig) { a.MaxChildrenPerAgent = 50 }},
+		{`{"agents": {"defaults": {"subagents": {"maxChildrenPerAgent": 51}}}}`, func(a *SubagentConfig) { a.MaxChildrenPerAgent, a.MaxRunsPerTree = 51, 102 }},
+		{`{"agents": {"defaults": {"subagents": {"maxConcurrent": 3}}}}`, func(a *SubagentConfig) { a.MaxConcurrentPerSession = 3 }},
+		{`{"agents": {"defaults": {"subagents": {"maxConcurrent": 4}}}}`, func(a *SubagentConfig) { a.MaxConcurrentPerSession = 3 }},
+		{`{"agents": {"list": [{"id": "main", "subagents": {"maxConcurrent": 2}}]}}`, func(a *SubagentConfig) { a.MaxConcurrent = 2 }},
+	} {
+		cfg, err := parse("f", "/", []byte(tt.text))
+		if err != nil {
+			t.Fatalf("%s: %v", tt.text, err)
+		}
+		want := AgentConfig{}
+		if main, ok := Default().Agent("main"); ok {
+			want = main
+		}
+		tt.want(&want.Subagents)
+		got, _ := cfg.Agent("main")
+		if diff := cmp.Diff(want.Subagents, got.Subagents); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.text, diff)
+		}
 	}
 }
 
@@ -171,6 +237,33 @@ func badFiles() []badFile {
 		{`{"tools": {"deny": ["exec", "exec"]}}`, []string{`1:29: tools.deny[1]: "exec" stands twice in the list; remove one`}, false},
 		{`{"gateway": {"addr": "localhost"}}`, []string{`1:22: gateway.addr is "localhost"; write HOST:PORT`}, false},
 		{`{"agents": {"list": [{"id": "Bob"}]}}`, []string{"1:29: agents.list[0].id: "}, false},
+		{`{"budget": {"run": {"token": 5}}}`, []string{`1:21: unknown key "budget.run.token"; did you mean tokens?`}, false},
+		{`{"budget": {"runs": {}, "day": {"usd": "5", "steps": -1}}}`, []string{
+			`1:13: unknown key "budget.runs"; did you mean run?`, "1:40: budget.day.usd must be a number, not a string", "1:54: budget.day.steps is -1; use a whole number from 0 to 1000000",
+		}, false},
+		{`{"budget": {"tree": {"usd": -0.5}}}`, []string{"1:29: budget.tree.usd is -0.5; use a number from 0 to 1000000"}, false},
+		{`{"budget": {"tree": {"usd": 1e99}}}`, []string{"1:29: budget.tree.usd is 1e99; use a number from 0"}, false},
+		{`{"agents": {"list": [{"id": "a", "budget": {"run": {"tokens": 1.5}}}]}}`, []string{"1:63: agents.list[0].budget.run.tokens is 1.5; use a whole number"}, false},
+		{`{"agents": {"defaults": {"budget": {}}}}`, []string{`1:26: unknown key "agents.defaults.budget"`}, false},
+		{`{"agents": {"defaults": {"subagents": {"maxConcurrent": 0, "maxConcurrentPerSession": 0, "restartPolicy": "never", "announceAttempts": 0}}}}`, []string{
+			"1:57: agents.defaults.subagents.maxConcurrent is 0; use a whole number from 1 to 20000", "1:87: agents.defaults.subagents.maxConcurrentPerSession is 0",
+			`1:107: agents.defaults.subagents.restartPolicy is "never"; use one of resume, fail, ask`, "1:136: agents.defaults.subagents.announceAttempts is 0",
+		}, false},
+		{`{"gateway": {"drainSeconds": 601}}`, []string{"1:30: gateway.drainSeconds is 601; use a whole number from 0 to 600"}, false},
+		// database
+		{`{"database": {"url": "mysql://sk-secret@h/db"}}`, []string{"1:22: database.url is no address of a PostgreSQL database; write postgres://USER@HOST/DATABASE"}, false},
+		{`{"database": {"url": "postgres://u:sk-secret %@h/db"}}`, []string{"1:22: database.url is no address of a PostgreSQL database"}, true},
+		{`{"database": {"url": "postgres://u:${sk-secret}@h/db"}}`, []string{"1:22: database.url: environment variables are not expanded here; write the address itself, or set GOCLAW_DATABASE_URL"}, true},
+		{`{"database": "postgres://u:sk-secret@h/db"}`, []string{"1:14: database must be an object, not a string"}, false},
+		// prices and rates
+		{`{"models": {"prices": {"gpt-5.5": {"input": 1, "output": 2}}}}`, []string{`1:24: models.prices: "gpt-5.5" names no model; write provider/model, or provider/prefix*`}, false},
+		{`{"models": {"prices": {"p/*-mini": {"input": 1, "output": 2}}}}`, []string{`1:24: models.prices: "p/*-mini" names no model`}, false},
+		{`{"models": {"prices": {"p/m": {"input": 1}}}}`, []string{"1:31: models.prices.p/m.output is missing; add it"}, false},
+		{`{"models": {"prices": {"p/m": {"input": 1, "output": -2}}}}`, []string{"1:54: models.prices.p/m.output is -2; use a number from 0"}, false},
+		{`{"models": {"prices": {"p/m": {"input": 1, "output": 2, "cached": 1}}}}`, []string{`1:57: unknown key "models.prices.p/m.cached"; did you mean cacheRead?`}, false},
+		{`{"models": {"providers": {"openai": {"requestsPerMinute": 0, "tokensPerMinute": 0.5}}}}`, []string{
+			"1:59: models.providers.openai.requestsPerMinute is 0; use a whole number from 1", "1:81: models.providers.openai.tokensPerMinute is 0.5",
+		}, false},
 		// models and providers
 		{`{"agents": {"defaults": {"model": "smrt"}}, "models": {"aliases": {"smart": "a/b"}}}`, []string{`1:35: agents.defaults.model: "smrt" is neither; write provider/model or one of models.aliases (did you mean smart?)`}, true},
 		{`{"models": {"aliases": {"a": "b"}}}`, []string{`1:30: models.aliases.a is "b"; write provider/model`}, false},
@@ -238,8 +331,8 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	known.Tools, known.Providers = known.Tools[:4], []string{"anthropic", "openai"}
-	want := "f:16:76: agents.list[0].model: there is no provider \"local\"; add it to models.providers, or use one of anthropic, openai\n" +
-		"f:30:58: tools.deny[0]: there is no tool \"glob\"; use one of read, write, edit, exec"
+	want := "f:17:76: agents.list[0].model: there is no provider \"local\"; add it to models.providers, or use one of anthropic, openai\n" +
+		"f:36:58: tools.deny[0]: there is no tool \"glob\"; use one of read, write, edit, exec"
 	if err := cfg.Check(known); err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}

@@ -53,7 +53,7 @@ func (d *decoder) value(v hujson.Value, to slot, key string) {
 		if lit, ok := d.literal(v, key, '"', "a string", `put it in double quotes`); ok {
 			d.text(v, lit.String(), to, key)
 		}
-	case reflect.Int:
+	case reflect.Int, reflect.Float64:
 		d.number(v, to, key)
 	case reflect.Bool:
 		if v.Value.Kind() == 't' || v.Value.Kind() == 'f' {
@@ -300,6 +300,15 @@ func (d *decoder) number(v hujson.Value, to slot, key string) {
 		return
 	}
 	low, high := limits(to.tag)
+	if to.dst.Kind() == reflect.Float64 {
+		n, err := strconv.ParseFloat(string(lit), 64)
+		if err != nil || n < float64(low) || n > float64(high) {
+			d.problem(v.StartOffset, fmt.Sprintf("use a number from %d to %d", low, high), "%s is %s", key, lit)
+			return
+		}
+		to.dst.SetFloat(n)
+		return
+	}
 	n, err := strconv.Atoi(string(lit))
 	if err != nil || n < low || n > high {
 		d.problem(v.StartOffset, fmt.Sprintf("use a whole number from %d to %d", low, high), "%s is %s", key, lit)

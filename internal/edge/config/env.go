@@ -198,6 +198,21 @@ func (c Config) ModelFromEnv(getenv func(string) string) (string, error) {
 	return model, nil
 }
 
+const databaseVar = "GOCLAW_DATABASE_URL"
+
+// DatabaseURL is the address of the PostgreSQL database: of
+// GOCLAW_DATABASE_URL, else of the file. "" means SQLite in the home.
+func (c Config) DatabaseURL(getenv func(string) string) (Secret, error) {
+	given := getenv(databaseVar)
+	if given == "" {
+		return c.Database.URL, nil
+	}
+	if err := CheckDatabaseURL(given); err != nil {
+		return "", fmt.Errorf("%s %w", databaseVar, err)
+	}
+	return Secret(given), nil
+}
+
 // HomeDir is the state folder: GOCLAW_HOME, else .goclaw in the person's home.
 // It is absolute and need not exist.
 func HomeDir(getenv func(string) string) (string, error) {
@@ -218,3 +233,12 @@ func HomeDir(getenv func(string) string) (string, error) {
 
 // FileIn is the path of the configuration file in a home folder.
 func FileIn(home string) string { return filepath.Join(home, "goclaw.json") }
+
+// CheckDatabaseURL says why s is no address of a PostgreSQL database. It never
+// repeats s, which may hold a password.
+func CheckDatabaseURL(s string) error {
+	if !isPostgres(s) {
+		return errors.New("is no address of a PostgreSQL database: write postgres://USER@HOST/DATABASE")
+	}
+	return nil
+}

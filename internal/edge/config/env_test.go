@@ -138,3 +138,31 @@ func TestHomeDir(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestDatabaseURL(t *testing.T) {
+	cfg, err := parse("f", "/", []byte(`{"database": {"url": "postgres://file/db"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		cfg   Config
+		given string
+		want  string
+	}{
+		{Default(), "", ""},
+		{cfg, "", "postgres://file/db"},
+		{cfg, "postgresql://u:p@a:5432,b:5432/db", "postgresql://u:p@a:5432,b:5432/db"},
+		{Default(), "postgres:///db?host=/run/postgresql", "postgres:///db?host=/run/postgresql"},
+	} {
+		got, err := tt.cfg.DatabaseURL(env(map[string]string{"GOCLAW_DATABASE_URL": tt.given}))
+		if err != nil || got.Reveal() != tt.want {
+			t.Errorf("%q: %q, %v", tt.given, got.Reveal(), err)
+		}
+	}
+	for _, bad := range []string{"host=sk-secret dbname=x", "mysql://sk-secret@h/db", "postgres:sk-secret", "postgres://u:sk-secret %@h"} {
+		got, err := cfg.DatabaseURL(env(map[string]string{"GOCLAW_DATABASE_URL": bad}))
+		if err == nil || got != "" || strings.Contains(err.Error(), "sk-secret") || !strings.HasPrefix(err.Error(), "GOCLAW_DATABASE_URL is no address") {
+			t.Errorf("%q: %q, %v", bad, got.Reveal(), err)
+		}
+	}
+}

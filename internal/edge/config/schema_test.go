@@ -63,7 +63,9 @@ func describe(t reflect.Type, tag reflect.StructTag) *node {
 		}
 	case reflect.Map:
 		n.Type, n.AdditionalProperties = "object", inner(t.Elem())
-		n.PropertyNames = &node{Pattern: map[string]string{"header": `^[A-Za-z0-9-]+$`, "alias": `^[^/ \t\n]+$`}[tag.Get("keys")]}
+		n.PropertyNames = &node{Pattern: map[string]string{
+			"header": headerName.String(), "alias": `^[^/ \t\n]+$`, "price": pricePattern.String(),
+		}[tag.Get("keys")]}
 	case reflect.Slice:
 		if tag.Get("keyed") != "" {
 			item := describe(t.Elem(), "")
@@ -76,6 +78,9 @@ func describe(t reflect.Type, tag reflect.StructTag) *node {
 	case reflect.Int:
 		low, high := limits(tag)
 		n.Type, n.Minimum, n.Maximum = "integer", &low, &high
+	case reflect.Float64:
+		low, high := limits(tag)
+		n.Type, n.Minimum, n.Maximum = "number", &low, &high
 	case reflect.Bool:
 		n.Type = "boolean"
 	case reflect.String:
@@ -85,7 +90,7 @@ func describe(t reflect.Type, tag reflect.StructTag) *node {
 		}
 		n.Pattern = map[string]string{
 			"id": idPattern, "provider/model": modelPattern, "url": `^https?://`,
-			"env": `^[A-Za-z_][A-Za-z0-9_]*$`, "addr": `:[0-9]{1,5}$`,
+			"env": `^[A-Za-z_][A-Za-z0-9_]*$`, "addr": `:[0-9]{1,5}$`, "postgres": `^postgres(ql)?://`,
 		}[tag.Get("format")]
 	}
 	return n
@@ -122,8 +127,9 @@ const fullFile = `// everything
     "defaults": {
       "workspace": "ws", "model": "smart", "thinking": "low",
       "subagents": {
-        "maxSpawnDepth": 2, "maxChildrenPerAgent": 6, "maxConcurrent": 9, "runTimeoutSeconds": 30,
-        "archiveAfterMinutes": 5, "announceWindowMs": 100, "announceMaxWaitSeconds": 7,
+        "maxSpawnDepth": 2, "maxChildrenPerAgent": 60, "maxRunsPerTree": 300, "maxConcurrent": 9, "maxConcurrentPerSession": 3, "runTimeoutSeconds": 30,
+        "archiveAfterMinutes": 5, "announceWindowMs": 100, "announceMaxWaitSeconds": 7, "announceAttempts": 2,
+        "resultTokens": 500, "restartPolicy": "ask", "budget": {"tokens": 9000, "usd": 0.5, "steps": 30, "seconds": 60},
         "allowAgents": ["coder"], "model": "openai/gpt-5.5", "thinking": "medium",
         "tools": {"allow": ["read", "exec"], "deny": ["write"]}, "inherit": ["TOOLS.md"],
       },
@@ -132,20 +138,27 @@ const fullFile = `// everything
       {
         "id": "coder", "name": "Coder", "workspace": "/srv/code", "model": "local/qwen", "thinking": "high",
         "tools": {"allow": ["*"], "deny": ["exec"]},
-        "subagents": {"maxSpawnDepth": 0, "allowAgents": [], "tools": {"allow": [], "deny": ["edit"]}, "inherit": []},
+        "budget": {"run": {"tokens": 70000}, "tree": {"usd": 0}, "day": {"steps": 100, "seconds": 3600}},
+        "subagents": {
+          "maxSpawnDepth": 0, "maxConcurrent": 4, "maxRunsPerTree": 0, "resultTokens": 0, "restartPolicy": "fail", "budget": {"usd": 0.25, "steps": 0},
+          "allowAgents": [], "tools": {"allow": [], "deny": ["edit"]}, "inherit": [],
+        },
       },
     ],
     "entries": {"main": {"name": "Rat"}, "w_1": {"id": "w_1", "subagents": {"allowAgents": ["*"]}}},
   },
   "models": {
     "providers": {
-      "anthropic": {"apiKeyEnv": "MY_KEY"},
+      "anthropic": {"apiKeyEnv": "MY_KEY", "requestsPerMinute": 50, "tokensPerMinute": 40000},
       "local": {"kind": "openai", "baseURL": "http://127.0.0.1:8000/v1", "apiKey": "sk-hidden", "headers": {"X-Team": "red"}, "models": ["qwen", "phi"]},
     },
     "aliases": {"smart": "anthropic/claude-sonnet-5-5"}, /* one is enough */
+    "prices": {"local/*": {"input": 0, "output": 0.25}, "anthropic/claude-sonnet-5-5": {"input": 2, "output": 10, "cacheRead": 0.1, "cacheWrite": 2.5}},
   },
   "tools": {"allow": ["read", "write", "exec"], "deny": ["glob"], "exec": {"timeoutSeconds": 9, "maxOutputBytes": 2048, "network": true, "readOnly": ["/opt", "data"]}},
-  "gateway": {"addr": "127.0.0.1:8080", "token": "tok-hidden"},
+  "gateway": {"addr": "127.0.0.1:8080", "token": "tok-hidden", "drainSeconds": 0},
+  "database": {"url": "postgres://rat:pw-hidden@db.example:5432/goclaw?sslmode=require"},
+  "budget": {"run": {"tokens": 50000, "usd": 1, "steps": 40, "seconds": 600}, "tree": {"tokens": 200000, "usd": 5}, "day": {"usd": 20, "steps": 1000}},
   "context": {"fileMaxChars": 1000, "totalMaxChars": 5000, "files": ["SOUL.md", "AGENTS.md"]},
 }
 `
@@ -181,6 +194,48 @@ func TestSchemaAgreesWithLoad(t *testing.T) {
 		}
 		if _, err := parse("f", "/", []byte(text)); (err == nil) != good {
 			t.Errorf("Load says %v of %s", err, text)
+		}
+	}
+}
+
+// What the documentation shows loads, and it names every key.
+func TestDocumentation(t *testing.T) {
+	var all strings.Builder
+	for _, name := range []string{"config.md", "budgets.md"} {
+		text, err := os.ReadFile("../../../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+		blocks := strings.Split(string(text), "```jsonc\n")
+		if len(blocks) < 2 {
+			t.Errorf("%s shows no configuration", name)
+		}
+		for _, block := range blocks[1:] {
+			example, _, _ := strings.Cut(block, "```")
+			if _, err := parse(name, "/", []byte(example)); err != nil {
+				t.Errorf("%v\n%s", err, example)
+			}
+		}
+	}
+	var walk func(t reflect.Type) (names []string)
+	walk = func(t reflect.Type) (names []string) {
+		for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer || t.Kind() == reflect.Map {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct {
+			return nil
+		}
+		for f := range fieldsOf(t) {
+			if f.Type != reflect.TypeFor[unbuilt]() {
+				names = append(append(names, jsonName(f)), walk(f.Type)...)
+			}
+		}
+		return names
+	}
+	for _, name := range walk(reflect.TypeFor[Config]()) {
+		if name != "$schema" && !strings.Contains(all.String(), name) {
+			t.Errorf("docs/config.md does not name %s", name)
 		}
 	}
 }

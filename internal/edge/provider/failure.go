@@ -53,7 +53,7 @@ func (l Line) Failure(ctx, call context.Context, w *Watch, err error) error {
 		return known
 	case errors.Is(err, errMalformed), errors.As(err, &syntax), errors.As(err, &mismatch), errors.Is(err, bufio.ErrTooLong):
 		return l.fail("malformed", err.Error(), err)
-	case w.answered:
+	case w.answer != nil:
 		return l.fail("cut", "the stream ended before the reply was complete", cmp.Or(err, io.ErrUnexpectedEOF))
 	}
 	var where *url.Error // its text repeats the URL

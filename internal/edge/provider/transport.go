@@ -17,6 +17,10 @@ const (
 	idlePerHost  = 32 // concurrent runs talk to one host
 	drainTimeout = 50 * time.Millisecond
 	drainLimit   = 4096
+
+	// connBuffer is the size of a connection's two buffers. What is larger
+	// passes them by; what waits for a model holds them all the while.
+	connBuffer = 1 << 10
 )
 
 // Client copies c, or makes a client, that never follows a redirect: a
@@ -28,6 +32,7 @@ func Client(c *http.Client) *http.Client {
 	} else if base, ok := http.DefaultTransport.(*http.Transport); ok {
 		transport := base.Clone()
 		transport.MaxIdleConnsPerHost = idlePerHost
+		transport.ReadBufferSize, transport.WriteBufferSize = connBuffer, connBuffer
 		client.Transport = transport
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -41,10 +46,10 @@ type Watch struct {
 	stop   context.CancelCauseFunc
 	refuse func(*http.Response) error
 
-	body     io.ReadCloser // the response's, once there is one
-	silence  *time.Timer
-	answered bool // response headers were received
-	closed   bool
+	answer  *http.Response // once headers were received
+	body    io.ReadCloser  // the response's, once there is one
+	silence *time.Timer
+	closed  bool
 }
 
 // Watch returns a watch over one call, which stop cancels.
@@ -52,15 +57,21 @@ func (l Line) Watch(stop context.CancelCauseFunc) *Watch {
 	return &Watch{idle: l.Idle, stop: stop, refuse: l.refusal}
 }
 
+// Response is the answer to the call, whose body is the watch; nil before there
+// is one.
+func (w *Watch) Response() *http.Response { return w.answer }
+
 // Do is the middleware of the SDKs.
 func (w *Watch) Do(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	sent := sendOnce(req)
 	w.silence = time.AfterFunc(w.idle, func() { w.stop(errStall) })
 	defer w.silence.Stop()
 	res, err := next(req)
 	if err != nil {
 		return nil, err
 	}
-	w.answered = true
+	sent.forget()
+	w.answer = res
 	w.body = res.Body
 	res.Body = w
 	if err := w.refuse(res); err != nil {

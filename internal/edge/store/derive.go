@@ -62,6 +62,15 @@ func Sooner(a, b goclaw.Millis) goclaw.Millis {
 	return a
 }
 
+// Deadline is when a run that starts now must have ended; 0: never.
+func Deadline(p goclaw.Profile, now goclaw.Millis) goclaw.Millis {
+	var timeout goclaw.Millis
+	if p.TimeoutMs > 0 {
+		timeout = now + goclaw.Millis(p.TimeoutMs)
+	}
+	return Sooner(timeout, p.Until)
+}
+
 // ByParking puts parked deliveries into the order in which they are listed.
 func ByParking(a, b goclaw.Parked) int {
 	return cmp.Or(cmp.Compare(a.ParkedAt, b.ParkedAt), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))

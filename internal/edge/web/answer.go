@@ -84,6 +84,9 @@ func asFailure(err error) failure {
 	if errors.Is(err, goclaw.ErrNotFound) {
 		return failure{Status: http.StatusNotFound, Detail: err.Error(), Code: "not_found"}
 	}
+	if errors.Is(err, goclaw.ErrEnded) {
+		return failure{Status: http.StatusConflict, Detail: err.Error(), Code: "ended"}
+	}
 	if goclaw.IsBadRequest(err) {
 		return failure{Status: http.StatusBadRequest, Detail: err.Error()}
 	}

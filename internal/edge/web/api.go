@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"math"
 	"net/http"
 	"time"
 
@@ -68,12 +67,8 @@ func (s *server) awaitMessage(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, q.err)
 		return
 	}
-	ctx := r.Context()
-	if seconds > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, time.Duration(seconds)*time.Second, errElapsed)
-		defer cancel()
-	}
+	ctx, cancel := polling(r, seconds)
+	defer cancel()
 	out, err := s.Backend.Await(ctx, r.PathValue("run"), workers)
 	if err != nil && elapsed(ctx) {
 		w.WriteHeader(http.StatusNoContent)
@@ -83,54 +78,12 @@ func (s *server) awaitMessage(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, r, out, err)
 }
 
-func (s *server) listRuns(w http.ResponseWriter, r *http.Request) {
-	q := parseQuery(r, "session", "requester", "parent", "trigger", "active", "ended", "limit")
-	f := goclaw.RunFilter{
-		Session:   q.key("session"),
-		Requester: q.key("requester"),
-		Parent:    q.text("parent"),
-		Active:    q.flag("active"),
-		Ended:     q.flag("ended"),
-		Limit:     q.number("limit", math.MaxInt32),
+// polling bounds a long poll by some seconds; 0 leaves it unbounded.
+func polling(r *http.Request, seconds int) (context.Context, context.CancelFunc) {
+	if seconds == 0 {
+		return r.Context(), func() {}
 	}
-	for _, text := range q.values["trigger"] {
-		switch t := goclaw.Trigger(text); t {
-		case goclaw.TriggerUser, goclaw.TriggerAnnouncement, goclaw.TriggerSpawn, goclaw.TriggerCron, goclaw.TriggerHeartbeat:
-			f.Triggers = append(f.Triggers, t)
-		default:
-			q.bad("trigger", "parameter \"trigger\": %q is none of user, announcement, spawn, cron, heartbeat", text)
-		}
-	}
-	if q.err != nil {
-		s.fail(w, r, q.err)
-		return
-	}
-	runs, err := s.Backend.Runs(r.Context(), f)
-	s.reply(w, r, list(runs), err)
-}
-
-func (s *server) getRun(w http.ResponseWriter, r *http.Request) {
-	log, err := s.Backend.RunLog(r.Context(), r.PathValue("id"))
-	s.reply(w, r, log.Run, err)
-}
-
-func (s *server) getRunLog(w http.ResponseWriter, r *http.Request) {
-	log, err := s.Backend.RunLog(r.Context(), r.PathValue("id"))
-	log.Events = list(log.Events)
-	s.reply(w, r, log, err)
-}
-
-// cancelRun answers with the runs that it marked: none if the run had ended.
-func (s *server) cancelRun(w http.ResponseWriter, r *http.Request) {
-	var body struct {
-		Why string `json:"why"`
-	}
-	if err := readJSON(r, &body, true); err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	runs, err := s.Backend.Cancel(r.Context(), r.PathValue("id"), body.Why)
-	s.reply(w, r, list(runs), err)
+	return context.WithTimeoutCause(r.Context(), time.Duration(seconds)*time.Second, errElapsed)
 }
 
 func (s *server) listSessions(w http.ResponseWriter, r *http.Request) {
@@ -145,10 +98,11 @@ func (s *server) getHistory(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	logs, err := s.Backend.History(r.Context(), key)
+	shown := make([]goclaw.RunLog, len(logs)) // the store may share what it returned
 	for i, l := range logs {
-		logs[i].Events = list(l.Events)
+		shown[i] = goclaw.RunLog{Run: l.Run, Events: list(l.Events)}
 	}
-	s.reply(w, r, list(logs), err)
+	s.reply(w, r, shown, err)
 }
 
 // getContext takes at most one of session, agent and run; none means the

@@ -81,7 +81,7 @@ func TestClientRoundTrip(t *testing.T) {
 
 func TestEmptyAnswersAreLists(t *testing.T) {
 	h := gateway(&fake{})
-	for _, path := range []string{"/api/runs", "/api/sessions", "/api/sessions/agent:main:main/history"} {
+	for _, path := range []string{"/api/runs", "/api/sessions", "/api/sessions/agent:main:main/history", "/api/parked"} {
 		if w := ask(h, "GET", path, "", nil); w.Code != 200 || w.Body.String() != "[]\n" {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
@@ -125,6 +125,19 @@ func TestErrorsReachTheCaller(t *testing.T) {
 			"History":  func() error { _, err := c.History(t.Context(), mainKey); return err },
 			"Context":  func() error { _, err := c.Context(t.Context(), goclaw.ContextQuery{}); return err },
 			"Status":   func() error { _, err := c.Status(t.Context()); return err },
+			"Placed":   func() error { _, err := c.Placed(t.Context(), goclaw.RunFilter{}); return err },
+			"Run":      func() error { _, err := c.Run(t.Context(), "r"); return err },
+			"WaitRun":  func() error { _, err := c.WaitRun(t.Context(), "r"); return err },
+			"Spawn": func() error {
+				_, err := c.Spawn(t.Context(), mainKey, goclaw.SpawnRequest{Task: "t"}, "")
+				return err
+			},
+			"Steer":    func() error { _, err := c.Steer(t.Context(), "r", "x", ""); return err },
+			"Resume":   func() error { _, err := c.Resume(t.Context(), "r"); return err },
+			"Parked":   func() error { _, err := c.Parked(t.Context()); return err },
+			"Usage":    func() error { _, err := c.Usage(t.Context(), goclaw.UsageQuery{}); return err },
+			"Paused":   func() error { _, err := c.Paused(t.Context()); return err },
+			"SetPause": func() error { _, err := c.SetPause(t.Context(), true, ""); return err },
 		} {
 			err := call()
 			if e, ok := errors.AsType[*client.Error](err); !ok || e.Status != 500 || e.Detail != errBroken.Error() {

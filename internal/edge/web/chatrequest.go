@@ -268,5 +268,5 @@ func (s *server) readChat(r *http.Request) (q chatRequest, in goclaw.Inbound, wa
 			input = withEarlier(earlier, input)
 		}
 	}
-	return q, goclaw.Inbound{Session: key, Text: input, Sender: q.User, Key: r.Header.Get("Idempotency-Key")}, wait, nil
+	return q, goclaw.Inbound{Session: key, Text: input, Sender: q.User, Key: once(r)}, wait, nil
 }

@@ -30,6 +30,11 @@ var mainKey = goclaw.MainKey("main")
 type fake struct {
 	receive func(context.Context, goclaw.Inbound) (goclaw.Receipt, error)
 	await   func(ctx context.Context, run string, workers bool) (goclaw.Outcome, error)
+	wait    func(ctx context.Context, run string) (goclaw.Run, error)
+	places  map[string]int
+	refusal goclaw.SpawnReply
+	parked  []goclaw.Parked
+	pause   goclaw.Pause
 	runs    func(goclaw.RunFilter) []goclaw.Run
 	logs    map[string]goclaw.RunLog
 	history map[goclaw.SessionKey][]goclaw.RunLog
@@ -127,6 +132,75 @@ func (f *fake) Cancel(_ context.Context, id, why string) ([]goclaw.Run, error) {
 		return nil, fmt.Errorf("run %q: %w", id, goclaw.ErrNotFound)
 	}
 	return []goclaw.Run{log.Run}, f.fail
+}
+
+func (f *fake) Positions(context.Context, []goclaw.Run) (map[string]int, error) {
+	return f.places, f.fail
+}
+
+func (f *fake) WaitRun(ctx context.Context, id string) (goclaw.Run, error) {
+	if f.wait != nil {
+		return f.wait(ctx, id)
+	}
+	return f.find(id)
+}
+
+func (f *fake) find(id string) (goclaw.Run, error) {
+	log, err := f.RunLog(context.Background(), id)
+	return log.Run, err
+}
+
+func (f *fake) Spawn(_ context.Context, session goclaw.SessionKey, q goclaw.SpawnRequest, once string) (goclaw.SpawnReply, error) {
+	f.note([]any{session, q, once})
+	if f.refusal.Error != "" {
+		return f.refusal, f.fail
+	}
+	return goclaw.SpawnReply{Status: "accepted", RunID: "w1", SessionKey: "agent:main:subagent:1"}, f.fail
+}
+
+func (f *fake) Steer(_ context.Context, id, text, once string) (goclaw.Run, error) {
+	f.note([3]string{id, text, once})
+	run, err := f.find(id)
+	if err == nil && run.State.Ended() {
+		return goclaw.Run{}, fmt.Errorf("run %s: %w", id, goclaw.ErrEnded)
+	}
+	return run, err
+}
+
+func (f *fake) Resume(_ context.Context, id string) (goclaw.Run, error) { return f.find(id) }
+
+func (f *fake) Parked(context.Context) ([]goclaw.Parked, error) { return f.parked, f.fail }
+
+func (f *fake) decide(what, id string) (goclaw.Parked, error) {
+	f.note([2]string{what, id})
+	for _, p := range f.parked {
+		if p.ID == id {
+			return p, f.fail
+		}
+	}
+	return goclaw.Parked{}, errors.Join(f.fail, fmt.Errorf("parked delivery %q: %w", id, goclaw.ErrNotFound))
+}
+
+func (f *fake) RetryParked(_ context.Context, id string) (goclaw.Parked, error) {
+	return f.decide("retry", id)
+}
+
+func (f *fake) DismissParked(_ context.Context, id string) (goclaw.Parked, error) {
+	return f.decide("dismiss", id)
+}
+
+func (f *fake) Usage(_ context.Context, q goclaw.UsageQuery) ([]goclaw.UsageRow, error) {
+	f.note(q)
+	return []goclaw.UsageRow{{Model: "m", Calls: 2, Unpriced: 2}}, f.fail
+}
+
+func (f *fake) Paused(context.Context) (goclaw.Pause, error) { return f.pause, f.fail }
+
+func (f *fake) SetPause(_ context.Context, on bool, why string) (goclaw.Pause, error) {
+	if f.pause = (goclaw.Pause{}); on {
+		f.pause = goclaw.Pause{At: 7, Why: why}
+	}
+	return f.pause, f.fail
 }
 
 func (f *fake) Sessions(context.Context) ([]goclaw.Session, error) {

@@ -37,6 +37,39 @@ type Runs interface {
 	Cancel(ctx context.Context, id, why string) ([]goclaw.Run, error)
 }
 
+// Queue tells when runs have their turn, and when they are over.
+type Queue interface {
+	// Positions tells the places in the queue, from 1, of those of the runs
+	// that are in it.
+	Positions(ctx context.Context, runs []goclaw.Run) (map[string]int, error)
+	// WaitRun blocks until a run, named by its id or a prefix, has ended. It
+	// returns soon after ctx ends, with an error.
+	WaitRun(ctx context.Context, id string) (goclaw.Run, error)
+}
+
+// Workers starts workers and reaches those under way. The same once ("" is
+// none) is taken once.
+type Workers interface {
+	Spawn(ctx context.Context, session goclaw.SessionKey, q goclaw.SpawnRequest, once string) (goclaw.SpawnReply, error)
+	// Steer returns goclaw.ErrEnded if the run can read nothing any more.
+	Steer(ctx context.Context, id, text, once string) (goclaw.Run, error)
+	Resume(ctx context.Context, id string) (goclaw.Run, error)
+}
+
+// Parking lists the deliveries that wait for a person, and decides about them.
+type Parking interface {
+	Parked(ctx context.Context) ([]goclaw.Parked, error)
+	RetryParked(ctx context.Context, id string) (goclaw.Parked, error)
+	DismissParked(ctx context.Context, id string) (goclaw.Parked, error)
+}
+
+// Spending tells what was spent, and stops it.
+type Spending interface {
+	Usage(ctx context.Context, q goclaw.UsageQuery) ([]goclaw.UsageRow, error)
+	Paused(ctx context.Context) (goclaw.Pause, error)
+	SetPause(ctx context.Context, on bool, why string) (goclaw.Pause, error)
+}
+
 // Sessions answers questions about conversations.
 type Sessions interface {
 	Sessions(ctx context.Context) ([]goclaw.Session, error)
@@ -51,11 +84,16 @@ type Inspector interface {
 }
 
 // Backend is all that the surface stands on. Its methods are safe for
-// concurrent use; an error that wraps goclaw.ErrNotFound becomes a 404, a
-// goclaw.BadRequest a 400, any other a 500 with its text, which only the holder of the token gets to see.
+// concurrent use; an error that wraps goclaw.ErrNotFound becomes a 404,
+// goclaw.ErrEnded a 409, a goclaw.BadRequest a 400, any other a 500 with its
+// text, which only the holder of the token gets to see.
 type Backend interface {
 	Conversations
 	Runs
+	Queue
+	Workers
+	Parking
+	Spending
 	Sessions
 	Inspector
 }
@@ -129,9 +167,20 @@ func (s *server) routes() []route {
 		{"GET /api/messages/{run}", false, s.awaitMessage},
 		{"GET /api/events", false, s.events},
 		{"GET /api/runs", false, s.listRuns},
+		{"POST /api/runs", false, s.spawnRun},
 		{"GET /api/runs/{id}", false, s.getRun},
 		{"GET /api/runs/{id}/log", false, s.getRunLog},
+		{"GET /api/runs/{id}/wait", false, s.waitRun},
 		{"POST /api/runs/{id}/cancel", false, s.cancelRun},
+		{"POST /api/runs/{id}/steer", false, s.steerRun},
+		{"POST /api/runs/{id}/resume", false, s.resumeRun},
+		{"GET /api/parked", false, s.listParked},
+		{"POST /api/parked/{id}/retry", false, s.retryParked},
+		{"DELETE /api/parked/{id}", false, s.dismissParked},
+		{"GET /api/usage", false, s.getUsage},
+		{"GET /api/pause", false, s.getPause},
+		{"PUT /api/pause", false, s.putPause},
+		{"DELETE /api/pause", false, s.deletePause},
 		{"GET /api/sessions", false, s.listSessions},
 		{"GET /api/sessions/{key}/history", false, s.getHistory},
 		{"GET /api/context", false, s.getContext},

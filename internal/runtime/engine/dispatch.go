@@ -4,19 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"goclaw"
-	"goclaw/internal/core/announce"
 )
 
 const (
 	sweepEvery = time.Second // how soon what no wake told of is found
-	claimBatch = 64
 )
 
-// Run dispatches until ctx ends; then it stops the work under way, lets its
-// runs go so that any owner can resume them at once, and returns nil.
+// Run dispatches until ctx ends. Then it lets the steps under way finish, for
+// as long as Options.Drain, stops what is left, lets its runs go so that any
+// owner can go on with them at once, and returns nil. It may be called once.
 func (e *Engine) Run(ctx context.Context) error {
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	beating := make(chan struct{})
@@ -25,8 +25,11 @@ func (e *Engine) Run(ctx context.Context) error {
 		e.beat(ctx, work)
 	}()
 	err := e.dispatch(ctx, work)
-	stop(errShutdown)
+	close(e.drain)
+	patience := time.AfterFunc(e.o.Drain, func() { stop(errShutdown) })
 	e.jobs.Wait()
+	patience.Stop()
+	stop(errShutdown)
 	<-beating
 	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
@@ -46,25 +49,28 @@ func (e *Engine) dispatch(ctx, work context.Context) error {
 	first, tidyAt := e.o.SoleOwner, time.Now()
 	var next goclaw.Millis
 	e.ended.Store(true) // whoever ran this home before may have left some
+	changes := e.o.Changes
 	for {
 		if e.ended.Swap(false) {
 			var err error
 			if next, err = e.wakeRequesters(ctx); err != nil && ctx.Err() == nil {
-				e.o.Log.Error("announcements could not be looked at; trying again", "err", err)
+				e.complain("announcements could not be looked at", err)
 			}
 		}
 		found, err := e.claim(ctx, work, first)
 		switch {
 		case err == nil:
-			first = first && found == claimBatch
+			first = first && found == e.o.Batch
 		case ctx.Err() == nil:
-			e.o.Log.Error("runs could not be claimed; trying again", "err", err)
+			e.orphans.Store(true) // the claim may have been made
+			e.complain("runs could not be claimed", err)
 		}
-		if found == claimBatch {
+		if found == e.o.Batch {
 			continue
 		}
 		if now := time.Now(); !now.Before(tidyAt) {
 			e.tidy(ctx)
+			e.cancelLeft(ctx)
 			tidyAt = now.Add(time.Minute)
 		}
 		wait := time.Hour
@@ -76,6 +82,13 @@ func (e *Engine) dispatch(ctx, work context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-e.wake:
+		case id, ok := <-changes:
+			if !ok {
+				changes = nil
+				continue
+			}
+			e.ended.Store(true)
+			e.changed(ctx, id)
 		case <-due.C:
 			e.ended.Store(true)
 		case <-sweep.C:
@@ -87,12 +100,20 @@ func (e *Engine) dispatch(ctx, work context.Context) error {
 
 // claim takes what can run and starts it.
 func (e *Engine) claim(ctx, work context.Context, deadOwners bool) (int, error) {
+	now := goclaw.At(time.Now())
+	var before goclaw.Millis
+	if e.o.TurnsAfter > 0 {
+		before = now.Add(-e.o.TurnsAfter)
+	}
 	claimed, err := e.o.Store.Claim(ctx, goclaw.ClaimRequest{
-		Owner: e.o.Owner, Now: goclaw.At(time.Now()), Lease: e.o.Lease, Max: claimBatch,
-		MaxWorkers: e.o.MaxWorkers, DeadOwners: deadOwners,
+		Owner: e.o.Owner, Now: now, Lease: e.o.Lease, Max: e.o.Batch, TurnsBefore: before,
+		MaxWorkers: e.o.MaxWorkers, MaxPerLane: e.o.MaxPerLane, MaxPerAgent: e.o.MaxPerAgent, DeadOwners: deadOwners,
 	})
 	if err != nil {
 		return 0, err
+	}
+	if len(claimed) > 0 { // which began a lease, or renewed it
+		e.sure.Store(max(e.sure.Load(), int64(now.Add(e.o.Lease))))
 	}
 	for _, c := range claimed {
 		e.start(work, c)
@@ -103,6 +124,7 @@ func (e *Engine) claim(ctx, work context.Context, deadOwners bool) (int, error) 
 func (e *Engine) start(work context.Context, c goclaw.Claimed) {
 	if c.TakeOver {
 		e.resumed.Add(1)
+		e.remember(c.Run.ID)
 		e.o.Log.Info("resuming", "run", c.Run.ID, "session", c.Run.Session.String(), "epoch", c.Run.Epoch)
 	}
 	j := newJob(work, e, c)
@@ -116,12 +138,13 @@ func (e *Engine) start(work context.Context, c goclaw.Claimed) {
 	e.jobs.Go(func() {
 		defer func() {
 			e.mu.Lock()
-			if e.inFlight[c.Run.ID] == j {
-				delete(e.inFlight, c.Run.ID)
+			if e.inFlight[j.r.ID] == j {
+				delete(e.inFlight, j.r.ID)
 			}
 			e.mu.Unlock()
 			j.release()
 			e.ended.Store(true)
+			e.bell.ring()
 			e.Wake()
 		}()
 		j.run()
@@ -133,7 +156,7 @@ func (e *Engine) start(work context.Context, c goclaw.Claimed) {
 // what a dead owner left.
 func (e *Engine) Settle(ctx context.Context) error {
 	claimed, err := e.o.Store.Claim(ctx, goclaw.ClaimRequest{
-		Owner: e.o.Owner, Now: goclaw.At(time.Now()), Lease: e.o.Lease, Max: claimBatch,
+		Owner: e.o.Owner, Now: goclaw.At(time.Now()), Lease: e.o.Lease, Max: e.o.Batch,
 		OnlyCancelled: true, DeadOwners: e.o.SoleOwner,
 	})
 	if err != nil {
@@ -146,50 +169,49 @@ func (e *Engine) Settle(ctx context.Context) error {
 	return nil
 }
 
-// wakeRequesters accepts an announcement turn for every session that has ready
-// inbox items, and returns when the next item will be ready (0: unknown).
-func (e *Engine) wakeRequesters(ctx context.Context) (goclaw.Millis, error) {
-	items, err := e.o.Store.Pending(ctx, goclaw.SessionKey{})
-	if err != nil {
-		return 0, err
+// changed takes note of what another process did.
+func (e *Engine) changed(ctx context.Context, id string) {
+	e.bell.ring()
+	e.lookForCancels(ctx)
+	if id == "" {
+		return
 	}
-	bySession := map[goclaw.SessionKey][]goclaw.InboxItem{}
-	for _, it := range items {
-		bySession[it.Session] = append(bySession[it.Session], it)
+	e.mu.Lock()
+	_, ours := e.inFlight[id]
+	e.mu.Unlock()
+	if ours {
+		return
 	}
-	var earliest goclaw.Millis
-	for key, items := range bySession {
-		ready, next := announce.Ready(items, goclaw.At(time.Now()), e.o.Announce)
-		if next != 0 && (earliest == 0 || next < earliest) {
-			earliest = next
-		}
-		if len(ready) == 0 {
-			continue
-		}
-		err := e.acceptAnnouncement(ctx, key, ready[0])
-		if err != nil && !errors.Is(err, goclaw.ErrConsumed) { // a turn took it meanwhile
-			return earliest, err
-		}
+	if run, err := e.o.Store.Run(ctx, id); err == nil {
+		e.publishRun(run)
 	}
-	return earliest, nil
 }
 
-func (e *Engine) acceptAnnouncement(ctx context.Context, key goclaw.SessionKey, item goclaw.InboxItem) error {
-	profile, err := e.sessionProfile(ctx, key, "")
-	if err != nil {
-		return err
+// remember notes a takeover, for people to be told of.
+func (e *Engine) remember(id string) {
+	const most = 100
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.recovered = append(e.recovered, id)
+	e.recovered = e.recovered[max(0, len(e.recovered)-most):]
+}
+
+// Recovered returns the unended runs that this process has taken over.
+func (e *Engine) Recovered(ctx context.Context) ([]goclaw.Run, error) {
+	e.mu.Lock()
+	ids := slices.Clone(e.recovered)
+	e.mu.Unlock()
+	var runs []goclaw.Run
+	for _, id := range ids {
+		r, err := e.o.Store.Run(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if !r.State.Ended() {
+			runs = append(runs, r)
+		}
 	}
-	// The turn that spawned may have been asked to use another model: its
-	// results are answered by the same.
-	if asked, err := e.o.Store.Run(ctx, item.Group); err == nil && asked.Session == key && asked.Profile.Pinned {
-		profile.Model, profile.Pinned = asked.Profile.Model, true
-	}
-	_, _, err = e.Accept(ctx, goclaw.Acceptance{
-		Run:      goclaw.Run{Session: key, Trigger: goclaw.TriggerAnnouncement, Profile: profile},
-		Waiting:  item.ID,
-		Coalesce: true,
-	})
-	return err
+	return runs, nil
 }
 
 // beat renews the lease at a third of its length while there is work, and ends
@@ -197,6 +219,7 @@ func (e *Engine) acceptAnnouncement(ctx context.Context, key goclaw.SessionKey, 
 func (e *Engine) beat(ctx, work context.Context) {
 	tick := time.NewTicker(e.o.Lease / 3)
 	defer tick.Stop()
+	var alone map[string]int64 // the store says that they are ours, and no job works on them
 	for {
 		select {
 		case <-work.Done():
@@ -204,23 +227,76 @@ func (e *Engine) beat(ctx, work context.Context) {
 		case <-tick.C:
 		}
 		held := e.snapshot()
-		if len(held) == 0 {
+		if len(held) == 0 && !e.orphans.Load() {
 			continue
 		}
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.o.Lease/3)
-		pulse, err := e.o.Store.Heartbeat(bounded, goclaw.Heartbeat{
-			Owner: e.o.Owner, Now: goclaw.At(time.Now()), Lease: e.o.Lease,
-		})
-		cancel()
+		pulse, err := e.renew(ctx)
 		if err != nil {
-			e.o.Log.Error("the lease could not be renewed; trying again", "err", err)
+			e.complain("the lease could not be renewed", err)
 			continue
 		}
-		for id, j := range held {
-			if pulse.Held[id] != j.fence.Epoch && e.holds(id, j) {
-				j.stop(errLost)
-			}
+		alone = e.adopt(ctx, work, pulse.Held, alone)
+		e.orphans.Store(len(alone) > 0)
+	}
+}
+
+// renew renews the lease, stops the jobs of runs that are not ours any more, and
+// tells what is.
+func (e *Engine) renew(ctx context.Context) (goclaw.Pulse, error) {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.o.Lease/3)
+	defer cancel()
+	held, asked := e.snapshot(), goclaw.At(time.Now())
+	pulse, err := e.o.Store.Heartbeat(bounded, goclaw.Heartbeat{Owner: e.o.Owner, Now: asked, Lease: e.o.Lease})
+	if err != nil {
+		return pulse, err
+	}
+	for id, j := range held {
+		if pulse.Held[id] != j.fence.Epoch && e.holds(id, j) {
+			j.stop(errLost)
 		}
+	}
+	e.sure.Store(int64(asked.Add(e.o.Lease)))
+	return pulse, nil
+}
+
+// adopt starts jobs for runs that are ours at two beats in a row without one:
+// the answer to their claim was lost, or their end could not be recorded. It
+// returns those that are so for the first time.
+func (e *Engine) adopt(ctx, work context.Context, held, before map[string]int64) map[string]int64 {
+	alone := map[string]int64{}
+	now := e.snapshot()
+	for id, epoch := range held {
+		if now[id] != nil || ctx.Err() != nil {
+			continue
+		}
+		if before[id] != epoch {
+			alone[id] = epoch
+			continue
+		}
+		run, err := e.o.Store.Run(ctx, id)
+		switch {
+		case err != nil:
+			alone[id] = epoch
+		case run.State == goclaw.StateRunning && run.Owner == e.o.Owner && run.Epoch == epoch:
+			e.start(work, goclaw.Claimed{Run: run, TakeOver: true})
+		}
+	}
+	return alone
+}
+
+// complain logs what fails, again only every half minute: what is tried each
+// second would fill the log while a database is away.
+func (e *Engine) complain(what string, err error) {
+	const again = 30 * time.Second
+	e.mu.Lock()
+	last, now := e.complaints[what], time.Now()
+	quiet := !last.IsZero() && now.Sub(last) < again
+	if !quiet {
+		e.complaints[what] = now
+	}
+	e.mu.Unlock()
+	if !quiet {
+		e.o.Log.Error(what+"; trying again", "err", err)
 	}
 }
 
@@ -248,7 +324,7 @@ func (e *Engine) lookForCancels(ctx context.Context) {
 	ids, err := e.o.Store.Asked(ctx, e.o.Owner)
 	if err != nil {
 		if ctx.Err() == nil {
-			e.o.Log.Error("cancellations could not be looked at; trying again", "err", err)
+			e.complain("cancellations could not be looked at", err)
 		}
 		return
 	}
@@ -287,6 +363,6 @@ func (e *Engine) tidy(ctx context.Context) {
 		before = goclaw.At(time.Now().Add(-e.o.ArchiveAfter))
 	}
 	if _, err := e.o.Store.Tidy(ctx, goclaw.At(time.Now()), before); err != nil && ctx.Err() == nil {
-		e.o.Log.Error("sessions could not be tidied; trying again", "err", err)
+		e.complain("sessions could not be tidied", err)
 	}
 }

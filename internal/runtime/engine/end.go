@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"goclaw"
@@ -13,26 +14,35 @@ import (
 // end closes the run: last events, state, result, announcement and outbound
 // reply in one fenced transaction.
 func (j *job) end(a turn.Action, last ...goclaw.Event) error {
+	return j.close(a, goclaw.Ending{}, last)
+}
+
+// endIfQuiet is end, unless something came for the run: goclaw.ErrWoken.
+func (j *job) endIfQuiet(a turn.Action, last ...goclaw.Event) error {
+	return j.close(a, goclaw.Ending{IfQuiet: true}, last)
+}
+
+func (j *job) close(a turn.Action, ending goclaw.Ending, last []goclaw.Event) error {
 	now := goclaw.At(time.Now())
 	r := j.r
 	r.State, r.Result, r.Error, r.FinishedAt = a.State, a.Result, a.Error, now
 	if r.StartedAt == 0 {
 		r.StartedAt = now
 	}
+	said := &goclaw.EndEvent{State: r.State, Result: r.Result, Error: r.Error, Silent: a.Silent}
+	if err := j.lastWords(&ending, said); err != nil {
+		return err
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	r.Usage = j.usageWith(last)
-	ending := goclaw.Ending{State: r.State, Result: r.Result, Error: r.Error}
-	ending.Now, ending.Usage = now, &r.Usage
-	ending.Events = j.number(append(last, goclaw.Event{Kind: goclaw.EventEnd, End: &goclaw.EndEvent{
-		State: r.State, Result: r.Result, Error: r.Error, Silent: a.Silent,
-	}}))
-	if r.Trigger == goclaw.TriggerSpawn && r.Announce != goclaw.AnnounceNone && !r.Requester.IsZero() {
-		ending.Announce = &goclaw.InboxItem{
-			ID: r.ID, Session: r.Requester, Source: r.ID, Group: r.Parent, Mode: r.Announce,
-			Text: announce.Text(r), CreatedAt: now,
-		}
+	ending.State, ending.Result, ending.Error = r.State, r.Result, r.Error
+	ending.Now, ending.Usage, ending.Day = now, &r.Usage, j.e.day()
+	if ending.Return = j.returned(r, last); ending.Return != nil {
+		said.Returned = true
 	}
+	ending.Events = j.number(append(slices.Clone(last), goclaw.Event{Kind: goclaw.EventEnd, End: said}))
+	j.announce(r, &ending)
 	if text := reply(r, a.Silent); text != "" && r.Session.Kind == goclaw.KindChannel {
 		ending.Outbox = &goclaw.Outbound{ID: r.ID, Session: r.Session, Run: r.ID, Text: text, State: "pending", CreatedAt: now}
 	}
@@ -44,6 +54,67 @@ func (j *job) end(a turn.Action, last ...goclaw.Event) error {
 	}
 	j.e.publishRun(r)
 	j.after(r)
+	return nil
+}
+
+// announce adds the worker's result, for its requester, and says when that
+// goes on if it waits for it.
+func (j *job) announce(r goclaw.Run, ending *goclaw.Ending) {
+	if r.Trigger != goclaw.TriggerSpawn || r.Requester.IsZero() {
+		return
+	}
+	ending.Wake = &goclaw.Wake{Last: ending.Now}
+	if r.Announce == goclaw.AnnounceNone {
+		return
+	}
+	text, cut := announce.Text(r)
+	if cut {
+		ending.Artifacts = []goclaw.ArtifactData{{Name: announce.ResultArtifact, MediaType: "text/markdown", Data: []byte(r.Result)}}
+	}
+	ending.Announce = &goclaw.InboxItem{
+		ID: r.ID, Kind: goclaw.ItemAnnouncement, Session: r.Requester, Source: r.ID, Group: r.Parent, Mode: r.Announce,
+		Text: text, CreatedAt: ending.Now,
+	}
+	ending.Wake.Next, ending.Wake.Together = ending.Now.Add(j.e.o.Announce.MaxWait), true
+	if r.Announce == goclaw.AnnounceEach {
+		due := ending.Now.Add(j.e.o.Announce.Window)
+		ending.Wake = &goclaw.Wake{Last: due, Next: due}
+	}
+}
+
+// returned gives announcements back that no model could be asked about: they
+// are tried again later, and parked in the end.
+func (j *job) returned(r goclaw.Run, last []goclaw.Event) *goclaw.Return {
+	undelivered := r.Trigger == goclaw.TriggerAnnouncement && r.Result == "" && (r.State == goclaw.StateFailed || r.State == goclaw.StateTimeout) &&
+		j.state.Prompt != nil && len(j.state.Prompt.Inbox) > 0 && len(j.state.Steps) == 0 && len(last) == 0
+	if !undelivered {
+		return nil
+	}
+	back := j.e.o.Announce.Failed([]goclaw.InboxItem{{Attempts: j.state.Prompt.Tried}}, r.Error, goclaw.At(time.Now()))
+	j.e.o.Log.Error("a turn could not answer announcements; they are kept", "run", r.ID, "session", r.Session.String(), "err", r.Error, "parked", back.Parked)
+	return &back
+}
+
+// lastWords takes the messages that came too late for a worker that is being
+// stopped: nobody else would.
+func (j *job) lastWords(ending *goclaw.Ending, said *goclaw.EndEvent) error {
+	if j.r.Trigger != goclaw.TriggerSpawn || ending.IfQuiet {
+		return nil
+	}
+	var items []goclaw.InboxItem
+	err := j.persist(func(ctx context.Context) (err error) {
+		items, err = j.e.o.Store.Pending(ctx, j.r.Session)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("load inbox: %w", err)
+	}
+	for _, it := range items {
+		if it.Kind == goclaw.ItemSteer {
+			ending.Consume = append(ending.Consume, it.ID)
+			said.Unread = append(said.Unread, it.Text)
+		}
+	}
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"goclaw"
 	"goclaw/internal/core/announce"
+	"goclaw/internal/core/budget"
 	"goclaw/internal/core/definition"
 	"goclaw/internal/core/schema"
 )
@@ -39,10 +40,32 @@ type Options struct {
 	SoleOwner bool          // a lock proves that no other owner lives
 	Lease     time.Duration // default 15 s, renewed at a third of it
 
-	MaxWorkers   int // spawned runs at once in the whole store; 0: no bound
+	// Spawned runs at once: in the whole store, of one lane, of one agent. 0,
+	// or no entry, is no bound.
+	MaxWorkers  int
+	MaxPerLane  int
+	MaxPerAgent map[string]int
+
 	MaxCalls     int // model calls per run; 0: no bound
 	Announce     announce.Policy
 	ArchiveAfter time.Duration // of kept workers' sessions; 0: never
+
+	// Prices are known for some models. Rates are the allowances of providers,
+	// by name, shared by all processes of the store.
+	Prices func(model string) (budget.Price, bool)
+	Rates  map[string]goclaw.RateRequest
+
+	// Batch bounds the runs claimed at a time, so that processes share them; 0
+	// is 64. TurnsAfter leaves fresh turns to the gateway that accepted them,
+	// which shows them as they stream, for so long.
+	Batch      int
+	TurnsAfter time.Duration
+
+	// Drain is how long steps under way may go on when the engine stops.
+	Drain time.Duration
+	// Changes tells what other processes did: the id of a run, or "" for
+	// anything. It may be nil; a sweep each second finds the same, later.
+	Changes <-chan string
 
 	Publish func(goclaw.Notice) // live view; may be nil
 	Hook    func(point string)  // named failpoints of crash tests; may be nil
@@ -59,14 +82,21 @@ type Engine struct {
 	tools   map[string]goclaw.Tool
 	schemas map[string]*schema.Schema
 	wake    chan struct{}
-	ended   atomic.Bool // since the dispatcher last looked for announcements
+	sure    atomic.Int64 // until when, in Unix milliseconds, the lease holds for certain
+	orphans atomic.Bool  // runs may be ours that no job works on
+	ended   atomic.Bool  // since the dispatcher last looked for announcements
 	resumed atomic.Int64
 	prompts prompts
+	bell    bell            // rings when what calls wait for may have changed
+	drain   chan struct{}   // closed when steps are not to be begun any more
+	nudged  map[string]bool // inbox items that woke a waiting run; the dispatcher's own
 
-	mu       sync.Mutex
-	inFlight map[string]*job
-	early    map[string]string // why claimed runs whose jobs are to start yet shall stop
-	jobs     sync.WaitGroup
+	mu         sync.Mutex
+	complaints map[string]time.Time // when what was last complained of
+	inFlight   map[string]*job
+	early      map[string]string // why claimed runs whose jobs are to start yet shall stop
+	recovered  []string          // the runs taken over last
+	jobs       sync.WaitGroup
 }
 
 // The causes that end a run's work.
@@ -99,9 +129,16 @@ func New(o Options) (*Engine, error) {
 	if o.Zone == nil {
 		o.Zone = time.Local
 	}
+	if o.Batch == 0 {
+		o.Batch = 64
+	}
+	if o.Prices == nil {
+		o.Prices = func(string) (budget.Price, bool) { return budget.Price{}, false }
+	}
 	e := &Engine{
 		o: o, tools: map[string]goclaw.Tool{}, schemas: map[string]*schema.Schema{},
-		wake: make(chan struct{}, 1), inFlight: map[string]*job{}, early: map[string]string{},
+		wake: make(chan struct{}, 1), drain: make(chan struct{}),
+		inFlight: map[string]*job{}, early: map[string]string{}, nudged: map[string]bool{}, complaints: map[string]time.Time{},
 	}
 	for _, t := range o.Tools {
 		if err := e.AddTool(t); err != nil {
@@ -125,14 +162,24 @@ func (e *Engine) AddTool(t goclaw.Tool) error {
 	return nil
 }
 
-// Accept takes a run in and returns once it is durable.
+// Accept takes a run in and returns once it is durable. A run without a root is
+// the root of a tree of its own.
 func (e *Engine) Accept(ctx context.Context, a goclaw.Acceptance) (goclaw.Run, bool, error) {
 	a.Run.ID = e.o.NewID()
 	a.Run.State = goclaw.StateQueued
 	a.Run.CreatedAt = goclaw.At(time.Now())
+	if a.Run.Root == "" {
+		a.Run.Root = a.Run.ID
+	}
+	if a.Run.Lane.IsZero() {
+		a.Run.Lane = a.Run.Session
+	}
+	if limit := a.Run.Profile.Budget.Tree.Seconds; limit > 0 && a.Run.Profile.Until == 0 {
+		a.Run.Profile.Until = a.Run.CreatedAt.Add(time.Duration(limit) * time.Second)
+	}
 	run, created, err := e.o.Store.Accept(ctx, a)
 	if err != nil {
-		return goclaw.Run{}, false, fmt.Errorf("accept run: %w", err)
+		return goclaw.Run{}, false, err
 	}
 	if created {
 		e.publishRun(run)

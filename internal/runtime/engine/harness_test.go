@@ -13,6 +13,7 @@ import (
 
 	"goclaw"
 	"goclaw/internal/core/announce"
+	"goclaw/internal/core/budget"
 	"goclaw/internal/core/definition"
 	"goclaw/internal/core/prompt"
 	"goclaw/internal/edge/store/memory"
@@ -42,9 +43,13 @@ type rigOptions struct {
 	tools      []goclaw.Tool
 	rules      func(*definition.Rules)
 	maxWorkers int
+	lane       int
 	owner      string
 	sole       bool
 	hook       func(string)
+	drain      time.Duration
+	prices     func(string) (budget.Price, bool)
+	rates      map[string]goclaw.RateRequest
 }
 
 func newRig(t *testing.T, o rigOptions) *rig {
@@ -62,7 +67,8 @@ func newRig(t *testing.T, o rigOptions) *rig {
 	e, err := engine.New(engine.Options{
 		Store: r.store, Models: r.models(o.brain), Files: o.files, Tools: o.tools, Rules: rules(o),
 		Owner: o.owner, SoleOwner: o.sole, MaxWorkers: o.maxWorkers, Zone: time.UTC,
-		Announce: announce.Policy{Window: 250 * time.Millisecond, MaxWait: time.Minute},
+		MaxPerLane: o.lane, Drain: o.drain, Prices: o.prices, Rates: o.rates,
+		Announce: announce.Policy{Window: 250 * time.Millisecond, MaxWait: time.Minute, Attempts: 3, Backoff: 10 * time.Second},
 		Publish:  r.publish, Hook: o.hook, Host: "box", OS: "linux",
 		NewID: func() string { return r.id(o.owner) },
 	})

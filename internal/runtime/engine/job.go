@@ -20,6 +20,7 @@ type job struct {
 	r        goclaw.Run
 	fence    goclaw.Fence
 	takeOver bool
+	released bool // the last owner let go in order
 
 	work    context.Context // the engine's; ends at shutdown
 	ctx     context.Context // ends with a cause: shutdown, lost, timeout, cancelled
@@ -30,6 +31,7 @@ type job struct {
 	state turn.State
 
 	prompt  goclaw.Prompt
+	system  []goclaw.SystemBlock // the prompt rendered
 	history []goclaw.Message
 }
 
@@ -41,37 +43,66 @@ func newJob(work context.Context, e *Engine, c goclaw.Claimed) *job {
 		ctx, end = context.WithDeadlineCause(ctx, c.Run.Deadline.Time(), errTimeout)
 		release = func() { end(); stop(context.Canceled) }
 	}
-	return &job{e: e, work: work, r: c.Run, fence: c.Run.Fence(), takeOver: c.TakeOver, ctx: ctx, stop: stop, release: release}
+	return &job{
+		e: e, work: work, r: c.Run, fence: c.Run.Fence(), takeOver: c.TakeOver, released: c.Released,
+		ctx: ctx, stop: stop, release: release,
+	}
 }
 
-// run works until the run has ended or is no longer ours.
+// run works until the run has ended or is no longer ours. What waits for a model
+// does so below run, loop, callModel and stream, one stack for each run: these
+// leave what needs much of it to others.
 func (j *job) run() {
 	j.e.publishRun(j.r)
-	err := j.loop()
-	if err == nil {
-		return
+	if err := j.loop(); err != nil {
+		j.stopFor(err)
 	}
+}
+
+// stopFor ends the run, or lets it go, as the error says that broke off its work.
+func (j *job) stopFor(err error) {
 	cause := context.Cause(j.ctx)
 	var asked cancelled
 	switch {
 	case errors.Is(err, goclaw.ErrFenced), errors.Is(cause, errLost):
 		j.e.o.Log.Warn("run is no longer ours; letting it go", "run", j.r.ID)
 		return
-	case errors.Is(cause, errShutdown):
+	case errors.Is(cause, errShutdown), errors.Is(err, errShutdown), errors.Is(err, errSuspended):
 		return
 	case errors.Is(cause, errTimeout):
-		why := fmt.Sprintf("the run's limit of %s is over", time.Duration(j.r.Profile.TimeoutMs)*time.Millisecond)
-		err = j.end(turn.Action{State: goclaw.StateTimeout, Result: j.state.Text(), Error: why})
+		err = j.end(turn.Action{State: goclaw.StateTimeout, Result: j.state.Text(), Error: j.timeIsUp()})
 	case errors.As(cause, &asked):
 		err = j.end(turn.Action{State: goclaw.StateCancelled, Result: j.state.Text(), Error: asked.why})
 	default:
-		err = j.end(turn.Action{State: goclaw.StateFailed, Result: j.state.Text(), Error: err.Error()})
+		err = j.fail(err)
 	}
 	if err != nil {
+		j.e.orphans.Store(true)
 		j.e.o.Log.Error("the run's end could not be recorded; it will be resumed", "run", j.r.ID, "err", err)
 	}
 }
 
+// fail ends the run with what it has done. Announcements that a budget leaves
+// no call for are shown to the person as they are.
+func (j *job) fail(why error) error {
+	a := turn.Action{State: goclaw.StateFailed, Result: j.state.Text(), Error: why.Error()}
+	var over overBudget
+	if j.r.Trigger == goclaw.TriggerAnnouncement && errors.As(why, &over) && len(j.state.Steps) == 0 {
+		a.Result = announce.Unanswered(prompt.Said(j.state.Prompt.Input))
+	}
+	return j.end(a)
+}
+
+// timeIsUp says which limit ended the run.
+func (j *job) timeIsUp() string {
+	if j.r.Deadline != 0 && j.r.Deadline == j.r.Profile.Until {
+		return fmt.Sprintf("budget: the time that one input may take with all that it leads to (budget.tree.seconds: %d) is over", j.r.Profile.Budget.Tree.Seconds)
+	}
+	return fmt.Sprintf("the run's limit of %s is over", time.Duration(j.r.Profile.TimeoutMs)*time.Millisecond)
+}
+
+// loop goes on step by step until the run has ended, or an error says why this
+// job stops working on it.
 func (j *job) loop() error {
 	if err := j.load(); err != nil {
 		return err
@@ -83,13 +114,17 @@ func (j *job) loop() error {
 		var err error
 		switch a := turn.Next(j.state, j.e.o.MaxCalls); a.Kind {
 		case turn.Assemble:
-			err = j.assemble()
+			if err = j.stopped(); err == nil {
+				err = j.assemble()
+			}
 		case turn.CallModel:
-			err = j.callModel()
-		case turn.CallTools:
+			if err = j.stopped(); err == nil {
+				err = j.callModel()
+			}
+		case turn.CallTools: // also while draining: their intents are on record
 			err = j.callTools(a.Calls)
 		case turn.Finish:
-			return j.end(a)
+			err = j.finish(a)
 		case turn.Done:
 			return nil
 		}
@@ -99,44 +134,98 @@ func (j *job) loop() error {
 	}
 }
 
+// stopped says why no further model call is begun, or nil.
+func (j *job) stopped() error {
+	if j.ctx.Err() != nil {
+		return context.Cause(j.ctx)
+	}
+	select {
+	case <-j.e.drain:
+		return errShutdown
+	default:
+		return nil
+	}
+}
+
 // load folds what is recorded. After a takeover it records what can't be known.
 func (j *job) load() error {
 	if j.r.CancelAt != 0 { // before the claim; later ones are told to the job
 		j.stop(cancelled{j.r.CancelWhy})
 	}
-	if j.r.Epoch <= 1 {
+	if j.r.Epoch <= 1 && !j.takeOver {
 		return nil // nobody can have recorded anything yet
 	}
-	events, err := j.e.o.Store.Events(context.WithoutCancel(j.ctx), j.r.ID)
+	// Also for a run that is to end at once: its log must be continued.
+	var events []goclaw.Event
+	err := j.persist(func(ctx context.Context) (err error) {
+		events, err = j.e.o.Store.Events(ctx, j.r.ID)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("load events: %w", err)
 	}
 	j.state = turn.Fold(events)
 	if j.state.Prompt == nil {
-		return nil
+		return j.unmoved()
 	}
 	if err := j.loadPrompt(); err != nil {
 		return err
 	}
-	if !j.takeOver {
-		return nil
+	if j.takeOver {
+		return j.recover() // writes first
 	}
-	rec := turn.Recover(j.state, j.e.o.Owner)
-	events = []goclaw.Event{{Kind: goclaw.EventResumed, Resumed: &rec.Event}}
+	return j.unmoved()
+}
+
+// unmoved fails with ErrFenced if another owner has taken the run since it was
+// claimed: what was read may be its doing. A takeover learns that by writing.
+func (j *job) unmoved() error {
+	now, err := ask(j, "run", func(ctx context.Context) (goclaw.Run, error) { return j.e.o.Store.Run(ctx, j.r.ID) })
+	if err == nil && now.Fence() != j.fence {
+		err = goclaw.ErrFenced
+	}
+	return err
+}
+
+// recover records the takeover and does as the restart policy says.
+func (j *job) recover() error {
+	rec := turn.Recover(j.state, j.e.o.Owner, j.released)
+	events := []goclaw.Event{{Kind: goclaw.EventResumed, Resumed: &rec.Event}}
+	told := goclaw.Recovery{Times: 1, At: goclaw.At(time.Now()), Step: rec.Event.Step, Planned: j.released}
+	if j.r.Recovery != nil {
+		told.Times += j.r.Recovery.Times
+	}
 	for i := range rec.Uncertain {
 		events = append(events, goclaw.Event{Kind: goclaw.EventResult, Result: &rec.Uncertain[i]})
+		told.Uncertain = append(told.Uncertain, rec.Uncertain[i].Name)
 	}
-	return j.append(events, goclaw.Batch{})
+	if err := j.append(events, goclaw.Batch{}); err != nil {
+		return err
+	}
+	j.r.Recovery = &told
+	j.e.publishRun(j.r)
+	switch {
+	case j.released:
+		return nil
+	case j.r.Profile.RestartPolicy == goclaw.RestartFail:
+		return fmt.Errorf("the process died while this run was at step %d, and its restartPolicy is fail", rec.Event.Step)
+	case j.r.Profile.RestartPolicy == goclaw.RestartAsk:
+		return j.waitForPerson()
+	}
+	return nil
 }
 
 func (j *job) loadPrompt() error {
-	raw, err := j.e.o.Store.Blob(j.ctx, j.state.Prompt.PromptSHA)
+	raw, err := ask(j, "prompt", func(ctx context.Context) ([]byte, error) {
+		return j.e.o.Store.Blob(ctx, j.state.Prompt.PromptSHA)
+	})
 	if err != nil {
 		return fmt.Errorf("load recorded prompt: %w", err)
 	}
 	if err := json.Unmarshal(raw, &j.prompt); err != nil {
 		return fmt.Errorf("recorded prompt %s: %w", j.state.Prompt.PromptSHA, err)
 	}
+	j.system = prompt.Render(j.prompt)
 	return j.loadHistory()
 }
 
@@ -144,9 +233,11 @@ func (j *job) loadHistory() error {
 	if j.r.Trigger == goclaw.TriggerCron {
 		return nil
 	}
-	logs, err := j.e.o.Store.History(j.ctx, j.r.Session, j.r.Ordinal)
+	logs, err := ask(j, "transcript", func(ctx context.Context) ([]goclaw.RunLog, error) {
+		return j.e.o.Store.History(ctx, j.r.Session, j.r.Ordinal)
+	})
 	if err != nil {
-		return fmt.Errorf("load transcript: %w", err)
+		return err
 	}
 	j.history = turn.Transcript(logs)
 	return nil
@@ -165,56 +256,50 @@ func (j *job) assemble() error {
 	if err := j.loadHistory(); err != nil {
 		return err
 	}
-	text, consume := j.r.Task, []string(nil)
+	text := j.r.Task
+	var ready []goclaw.InboxItem
 	if j.r.Trigger == goclaw.TriggerAnnouncement {
-		if text, consume, err = j.announced(); err != nil {
+		if ready, err = j.ready(); err != nil {
 			return err
 		}
-		if len(consume) == 0 { // an earlier turn took them
+		if len(ready) == 0 { // an earlier turn took them
 			return j.end(turn.Action{State: goclaw.StateCompleted, Silent: true})
 		}
+		text = announce.Input(ready)
 	}
 	active, err := j.activeWorkers()
 	if err != nil {
 		return err
 	}
 	input := prompt.Envelope(prompt.Turn{Run: j.r, Text: text, Now: time.Now().In(j.e.o.Zone), Active: active})
-	j.prompt = made.prompt
-	err = j.append([]goclaw.Event{{
-		Kind:   goclaw.EventPrompt,
-		Prompt: &goclaw.PromptEvent{PromptSHA: made.blob.SHA256, Input: input, Inbox: consume},
-	}}, goclaw.Batch{Blobs: []goclaw.Blob{made.blob}, Consume: consume})
+	j.prompt, j.system = made.prompt, made.system
+	first := &goclaw.PromptEvent{PromptSHA: made.blob.SHA256, Input: input, Inbox: ids(ready)}
+	for _, it := range ready {
+		first.Tried = max(first.Tried, it.Attempts)
+	}
+	err = j.append([]goclaw.Event{{Kind: goclaw.EventPrompt, Prompt: first}},
+		goclaw.Batch{Blobs: []goclaw.Blob{made.blob}, Consume: first.Inbox})
 	if errors.Is(err, goclaw.ErrConsumed) {
 		return nil // another turn was faster: look again at what is ready
 	}
-	if err == nil && len(consume) > 0 {
+	if err == nil && len(ready) > 0 {
 		j.r.Task = text // for the live view; the record has it in event 0
 		j.e.publishRun(j.r)
 	}
 	return err
 }
 
-func (j *job) announced() (text string, ids []string, err error) {
-	items, err := j.e.o.Store.Pending(j.ctx, j.r.Session)
-	if err != nil {
-		return "", nil, fmt.Errorf("load announcements: %w", err)
-	}
-	ready, _ := announce.Ready(items, goclaw.At(time.Now()), j.e.o.Announce)
-	for _, it := range ready {
-		ids = append(ids, it.ID)
-	}
-	return announce.Input(ready), ids, nil
-}
-
 func (j *job) activeWorkers() ([]string, error) {
 	if j.r.Session.IsWorker() {
 		return nil, nil
 	}
-	runs, err := j.e.o.Store.Runs(j.ctx, goclaw.RunFilter{
-		Requester: j.r.Session, Triggers: []goclaw.Trigger{goclaw.TriggerSpawn}, Active: true, Limit: 20,
+	runs, err := ask(j, "workers", func(ctx context.Context) ([]goclaw.Run, error) {
+		return j.e.o.Store.Runs(ctx, goclaw.RunFilter{
+			Requester: j.r.Session, Triggers: []goclaw.Trigger{goclaw.TriggerSpawn}, Active: true, Limit: 20,
+		})
 	})
 	if err != nil {
-		return nil, fmt.Errorf("load workers: %w", err)
+		return nil, err
 	}
 	names := make([]string, len(runs))
 	for i, r := range runs {
@@ -229,13 +314,14 @@ func (j *job) append(events []goclaw.Event, b goclaw.Batch) error {
 	defer j.mu.Unlock()
 	b.Events = j.number(events)
 	usage := j.usageWith(events)
-	b.Usage, b.Now = &usage, goclaw.At(time.Now())
+	b.Usage, b.Now, b.Day = &usage, goclaw.At(time.Now()), j.e.day()
 	if err := j.persist(func(ctx context.Context) error { return j.e.o.Store.Append(ctx, j.fence, b) }); err != nil {
 		return err
 	}
 	for _, ev := range b.Events {
 		j.state = turn.Apply(j.state, ev)
 	}
+	j.e.bell.ring() // what was held for a call is free again
 	j.publishUsage()
 	return nil
 }
@@ -265,7 +351,7 @@ func (j *job) persist(write func(context.Context) error) error {
 	ctx := context.WithoutCancel(j.ctx)
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		err := write(ctx)
-		if err == nil || errors.Is(err, goclaw.ErrFenced) || errors.Is(err, goclaw.ErrConsumed) {
+		if err == nil || errors.Is(err, goclaw.ErrFenced) || errors.Is(err, goclaw.ErrConsumed) || errors.Is(err, goclaw.ErrWoken) {
 			return err
 		}
 		if cause := context.Cause(j.ctx); errors.Is(cause, errShutdown) || errors.Is(cause, errLost) {
@@ -276,7 +362,26 @@ func (j *job) persist(write func(context.Context) error) error {
 	}
 }
 
-// pause waits for d or until ctx ends.
+// ask asks the store, again more and more rarely, until it answers or the job
+// stops: a database that is away for a while ends no run. That there is no such
+// thing is an answer.
+func ask[V any](j *job, what string, question func(context.Context) (V, error)) (V, error) {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		v, err := question(j.ctx)
+		switch {
+		case err == nil, errors.Is(err, goclaw.ErrNotFound), errors.Is(err, goclaw.ErrFenced):
+			return v, err
+		case j.ctx.Err() != nil:
+			return v, context.Cause(j.ctx)
+		}
+		j.e.complain("the store could not be asked ("+what+")", err)
+		if err := j.rest(wait, nil); err != nil {
+			return v, err
+		}
+	}
+}
+
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -284,6 +389,20 @@ func pause(ctx context.Context, d time.Duration) {
 	case <-t.C:
 	case <-ctx.Done():
 	}
+}
+
+// rest waits for d, for early to be closed (nil: never), or until no further
+// step is begun.
+func (j *job) rest(d time.Duration, early <-chan struct{}) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-early:
+	case <-j.ctx.Done():
+	case <-j.e.drain:
+	}
+	return j.stopped()
 }
 
 func (j *job) publishUsage() {

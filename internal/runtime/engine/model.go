@@ -1,14 +1,12 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"goclaw"
-	"goclaw/internal/core/prompt"
 	"goclaw/internal/core/turn"
 )
 
@@ -28,22 +26,36 @@ const (
 // callModel makes one model call and records the reply: with the intents of
 // its tool calls, or, when it is final, with the run's end.
 func (j *job) callModel() error {
+	if j.r.Trigger == goclaw.TriggerSpawn {
+		if _, err := j.takeInputs(); err != nil {
+			return err
+		}
+	}
 	began := time.Now()
 	reply, tries, err := j.stream()
 	if err != nil {
 		return err
 	}
+	return j.take(&reply, tries, began)
+}
+
+// take records a model's reply and what follows from it.
+func (j *job) take(reply *goclaw.ModelReply, tries int, began time.Time) error {
 	j.e.o.Hook("model.after")
 	j.nameCalls(&reply.Message)
 	model := goclaw.Event{Kind: goclaw.EventModel, Model: &goclaw.ModelEvent{
-		Message: reply.Message, Stop: reply.Stop, Usage: reply.Usage,
+		Message: reply.Message, Stop: reply.Stop, Usage: j.priced(j.counted(*reply)),
 		Model: reply.Model, TookMs: time.Since(began).Milliseconds(), Tries: tries,
 	}}
 	if calls := reply.Message.Calls(); len(calls) > 0 {
-		return j.append(append([]goclaw.Event{model}, j.intents(calls)...), goclaw.Batch{})
+		events, circling := j.intents(calls)
+		if err := j.append(append([]goclaw.Event{model}, events...), goclaw.Batch{}); err != nil || circling == "" {
+			return err
+		}
+		return errors.New(circling)
 	}
 	after := turn.Apply(j.state, goclaw.Event{Seq: j.state.Next, Kind: model.Kind, Model: model.Model})
-	return j.end(turn.Next(after, 0), model)
+	return j.finish(turn.Next(after, 0), model)
 }
 
 // stream asks the model, again if the provider says that it makes sense.
@@ -52,8 +64,13 @@ func (j *job) stream() (goclaw.ModelReply, int, error) {
 	if err != nil {
 		return goclaw.ModelReply{}, 0, err
 	}
-	req := j.request(model)
-	for try := 1; ; try++ {
+	wanted := j.request(model)
+	for try, billed := 1, false; ; try++ {
+		req := wanted
+		rate, err := j.admit(&req, billed)
+		if err != nil {
+			return goclaw.ModelReply{}, try - 1, err
+		}
 		j.e.o.Hook("model.before")
 		var shown bool
 		reply, err := provider.Stream(j.ctx, req, func(d goclaw.Delta) {
@@ -61,24 +78,33 @@ func (j *job) stream() (goclaw.ModelReply, int, error) {
 			j.e.o.Publish(goclaw.Notice{Kind: d.Kind, Session: j.r.Session, RunID: j.r.ID, Text: d.Text})
 		})
 		if err == nil {
+			j.giveRate(rate, reply.Usage)
 			return reply, try, nil
 		}
-		var failed *goclaw.ProviderError
-		if j.ctx.Err() != nil || !errors.As(err, &failed) || !failed.Retry || try >= tries(failed) || failed.After > patience {
-			return goclaw.ModelReply{}, try, giveUp(err, try)
-		}
-		if shown {
-			j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeReset, Session: j.r.Session, RunID: j.r.ID})
-		}
-		wait := backoff(try, failed.After)
-		text := fmt.Sprintf("%v; trying again in %s (try %d of %d)", failed, wait.Round(100*time.Millisecond), try+1, tries(failed))
-		j.e.o.Log.Warn("model call failed", "run", j.r.ID, "try", try, "err", failed, "wait", wait)
-		j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeRetry, Session: j.r.Session, RunID: j.r.ID, Text: text})
-		pause(j.ctx, wait)
-		if j.ctx.Err() != nil {
-			return goclaw.ModelReply{}, try, context.Cause(j.ctx)
+		if billed, err = j.again(err, try, shown); err != nil {
+			return goclaw.ModelReply{}, try, err
 		}
 	}
+}
+
+// again waits until a failed call is to be made again, or says why it is not.
+// billed tells whether the failed one may have to be paid for.
+func (j *job) again(err error, try int, shown bool) (billed bool, _ error) {
+	var failed *goclaw.ProviderError
+	if j.ctx.Err() != nil || !errors.As(err, &failed) || !failed.Retry || try >= tries(failed) || failed.After > patience {
+		if j.ctx.Err() == nil && failed != nil && !mayBeBilled(failed, shown) {
+			j.unspent()
+		}
+		return false, giveUp(err, try)
+	}
+	if shown {
+		j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeReset, Session: j.r.Session, RunID: j.r.ID})
+	}
+	wait := backoff(try, failed.After)
+	text := fmt.Sprintf("%v; trying again in %s (try %d of %d)", failed, wait.Round(100*time.Millisecond), try+1, tries(failed))
+	j.e.o.Log.Warn("model call failed", "run", j.r.ID, "try", try, "err", failed, "wait", wait)
+	j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeRetry, Session: j.r.Session, RunID: j.r.ID, Text: text})
+	return mayBeBilled(failed, shown), j.rest(wait, nil)
 }
 
 func tries(e *goclaw.ProviderError) int {
@@ -86,6 +112,11 @@ func tries(e *goclaw.ProviderError) int {
 		return maxUnreached
 	}
 	return maxTries
+}
+
+// mayBeBilled reports whether a failed call had begun to be answered.
+func mayBeBilled(e *goclaw.ProviderError, shown bool) bool {
+	return shown || e.Kind != "network" && e.Status < 300
 }
 
 func giveUp(err error, tries int) error {
@@ -112,7 +143,7 @@ func (j *job) request(model string) goclaw.ModelRequest {
 	msgs := make([]goclaw.Message, 0, len(j.history)+2*len(j.state.Steps)+1)
 	msgs = append(msgs, j.history...)
 	return goclaw.ModelRequest{
-		Model: model, System: prompt.Render(j.prompt), Tools: j.prompt.Tools,
+		Model: model, System: j.system, Tools: j.prompt.Tools,
 		Messages: append(msgs, j.state.Messages()...),
 		Thinking: j.prompt.Thinking, MaxTokens: j.prompt.MaxTokens,
 		Session: j.r.Session.String(),

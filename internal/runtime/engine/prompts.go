@@ -26,7 +26,8 @@ type prompts struct {
 // assembled is a prompt, what it was made of, and how it is stored.
 type assembled struct {
 	files  []goclaw.WorkspaceFile
-	prompt goclaw.Prompt // shared: never changed
+	prompt goclaw.Prompt        // shared: never changed
+	system []goclaw.SystemBlock // the prompt rendered; shared as well
 	blob   goclaw.Blob
 }
 
@@ -51,6 +52,7 @@ func (e *Engine) assemble(p goclaw.Profile) (assembled, error) {
 	a := assembled{files: files, prompt: prompt.Assemble(prompt.Input{
 		Profile: p, Files: files, Tools: specs, Host: e.o.Host, OS: e.o.OS,
 	})}
+	a.system = prompt.Render(a.prompt)
 	if a.blob.Data, err = json.Marshal(a.prompt); err != nil {
 		return assembled{}, fmt.Errorf("encode prompt: %w", err)
 	}

@@ -17,34 +17,35 @@ import (
 // often it is made. A refusal is a reply; an error means that the store could
 // not be asked.
 func (e *Engine) Spawn(ctx context.Context, in goclaw.Invocation, q goclaw.SpawnRequest) (goclaw.SpawnReply, error) {
-	return e.spawn(ctx, in, q, &in.Fence)
+	return e.spawn(ctx, in, q, &in.Fence, "spawn:"+in.Fence.Run+":"+in.Call.ID)
 }
 
 // SpawnFor is Spawn for a person, on behalf of a main session. Such a run is
-// announced by itself.
-func (e *Engine) SpawnFor(ctx context.Context, key goclaw.SessionKey, q goclaw.SpawnRequest) (goclaw.SpawnReply, error) {
+// announced by itself, and the root of a tree of its own. The same key spawns
+// once; "" is always new.
+func (e *Engine) SpawnFor(ctx context.Context, key goclaw.SessionKey, q goclaw.SpawnRequest, once string) (goclaw.SpawnReply, error) {
 	profile, err := e.sessionProfile(ctx, key, "")
 	if err != nil {
 		return goclaw.SpawnReply{}, err
 	}
 	q.Announce = goclaw.AnnounceEach
-	return e.spawn(ctx, goclaw.Invocation{Session: key, Profile: profile}, q, nil)
+	in := goclaw.Invocation{Session: key, Lane: key, Profile: profile}
+	if once != "" {
+		once = "spawn:" + key.String() + ":" + once
+	}
+	return e.spawn(ctx, in, q, nil, once)
 }
 
 // spawn leaves the limit of children to the store, which counts them in the
 // transaction of the acceptance; only a refusal looks at what there is.
-func (e *Engine) spawn(ctx context.Context, in goclaw.Invocation, q goclaw.SpawnRequest, fence *goclaw.Fence) (goclaw.SpawnReply, error) {
-	var known string
-	if fence != nil {
-		known = "spawn:" + fence.Run + ":" + in.Call.ID
-	}
+func (e *Engine) spawn(ctx context.Context, in goclaw.Invocation, q goclaw.SpawnRequest, fence *goclaw.Fence, known string) (goclaw.SpawnReply, error) {
 	profile, refused := e.worker(q, in, 0)
 	if refused != nil {
 		return e.refuse(ctx, in, q, known)
 	}
 	run := goclaw.Run{
 		Session: goclaw.SubagentKey(profile.Agent, e.o.NewID()), Trigger: goclaw.TriggerSpawn,
-		Requester: in.Session, Parent: in.Fence.Run, Depth: in.Depth + 1,
+		Requester: in.Session, Parent: in.Fence.Run, Depth: in.Depth + 1, Root: in.Root, Lane: in.Lane,
 		Label: strings.TrimSpace(q.Label), Task: q.Task, Context: q.Context, Profile: profile,
 		Cleanup: q.Cleanup, Announce: q.Announce,
 	}
@@ -55,8 +56,12 @@ func (e *Engine) spawn(ctx context.Context, in goclaw.Invocation, q goclaw.Spawn
 		run.Announce = goclaw.AnnounceTogether
 	}
 	run, _, err := e.Accept(ctx, goclaw.Acceptance{
-		Run: run, Key: known, ParentFence: fence, MaxChildren: in.Profile.MaxChildren,
+		Run: run, Key: known, ParentFence: fence, MaxChildren: in.Profile.MaxChildren, MaxTreeRuns: in.Profile.MaxTreeRuns,
 	})
+	if errors.Is(err, goclaw.ErrTreeFull) {
+		return goclaw.Forbidden(fmt.Sprintf("sessions_spawn has reached the most workers that one input may ever lead to (%d, maxRunsPerTree); "+
+			"go on with the results that there are, or ask the user", in.Profile.MaxTreeRuns)), nil
+	}
 	if errors.Is(err, goclaw.ErrTooManyChildren) {
 		return goclaw.Forbidden(definition.TooManyChildren(in.Profile.MaxChildren, in.Profile.MaxChildren)), nil
 	}
@@ -84,7 +89,7 @@ func (e *Engine) worker(q goclaw.SpawnRequest, in goclaw.Invocation, children in
 // refuse gives the first reason in the order of the checks, unless this very
 // call was accepted before a crash, under rules that have changed since.
 func (e *Engine) refuse(ctx context.Context, in goclaw.Invocation, q goclaw.SpawnRequest, known string) (goclaw.SpawnReply, error) {
-	if known != "" {
+	if known != "" && in.Fence.Run != "" {
 		if run, ok, err := e.spawned(ctx, in.Fence.Run, known); err != nil || ok {
 			return accepted(run), err
 		}
@@ -145,12 +150,39 @@ func (e *Engine) cancelChildren(ctx context.Context, parent goclaw.Run) error {
 		return err
 	}
 	for _, c := range children {
-		if _, err := e.Cancel(ctx, c.ID, "its requester was stopped", true); err != nil {
+		if _, err := e.Cancel(ctx, c.ID, requesterStopped, true); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// cancelLeft cancels the workers of workers that were stopped, if the process
+// that stopped them died before it could.
+func (e *Engine) cancelLeft(ctx context.Context) {
+	runs, err := e.o.Store.Runs(ctx, goclaw.RunFilter{Triggers: []goclaw.Trigger{goclaw.TriggerSpawn}, Active: true})
+	parents := map[string]goclaw.Run{}
+	for _, r := range runs {
+		if r.Depth < 2 || r.CancelAt != 0 || err != nil {
+			continue
+		}
+		parent, known := parents[r.Parent]
+		if !known {
+			if parent, err = e.o.Store.Run(ctx, r.Parent); err != nil {
+				break
+			}
+			parents[r.Parent] = parent
+		}
+		if parent.State == goclaw.StateCancelled || parent.State == goclaw.StateTimeout {
+			_, err = e.Cancel(ctx, r.ID, requesterStopped, true)
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		e.complain("workers of stopped workers could not be looked at", err)
+	}
+}
+
+const requesterStopped = "its requester was stopped"
 
 // Submit accepts a person's message as a turn of its session.
 func (e *Engine) Submit(ctx context.Context, in goclaw.Inbound) (goclaw.Run, error) {

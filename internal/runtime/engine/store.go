@@ -35,10 +35,11 @@ type Intake interface {
 // Leases decide whose a run is.
 type Leases interface {
 	// Claim takes runs for an owner: each gets epoch+1, state running, and at
-	// its first claim its start time and deadline. It takes, in this order:
+	// its first claim its start time and deadline (the earlier of its timeout
+	// from then on and Profile.Until). It takes, in this order:
 	//  1. queued runs whose cancellation was asked (whatever else limits);
-	//  2. unended runs of owners that let go, or whose lease expired at Now,
-	//     or, with DeadOwners, of any other owner (TakeOver is set);
+	//  2. unended runs that were let go, and those of other owners whose lease
+	//     expired at Now, or, with DeadOwners, of any (TakeOver is set);
 	//  3. queued runs, and waiting ones whose WakeAt is over, of sessions
 	//     without an unended older run: first those that are not spawned,
 	//     oldest first, then spawned ones while they stay within MaxWorkers,
@@ -85,7 +86,7 @@ type Inbox interface {
 	// already changes nothing.
 	Post(ctx context.Context, run string, item goclaw.InboxItem) error
 
-	// Resume wakes a run that waits for a person; ErrNotFound if it does not.
+	// Resume wakes a run that waits, whatever for; ErrNotFound if it does not.
 	Resume(ctx context.Context, run string, now goclaw.Millis) (goclaw.Run, error)
 
 	// Redirect gives a pending item to another session. An item that is not

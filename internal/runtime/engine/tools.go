@@ -1,23 +1,32 @@
 package engine
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"goclaw"
+	"goclaw/internal/core/turn"
 )
 
 // intents checks a reply's calls. The good ones become recorded intents; the
-// bad ones get a result at once, which tells the model what to mend.
-func (j *job) intents(calls []goclaw.ToolCall) []goclaw.Event {
-	var good goclaw.IntentEvent
-	var events []goclaw.Event
+// bad ones get a result at once, which tells the model what to mend. circling
+// says why the run must end: then no call is good.
+func (j *job) intents(calls []goclaw.ToolCall) (events []goclaw.Event, circling string) {
 	for _, c := range calls {
-		if problem := j.check(c); problem != "" {
+		circling = cmp.Or(circling, turn.Looping(j.state, c).Stop)
+	}
+	var good goclaw.IntentEvent
+	for _, c := range calls {
+		problem := cmp.Or(circling, j.check(c), turn.Looping(j.state, c).Tell)
+		if problem != "" {
 			res := goclaw.ToolResult{CallID: c.ID, Name: c.Name, IsError: true, Content: errorJSON(problem)}
 			events = append(events, goclaw.Event{Kind: goclaw.EventResult, Result: &res})
 			continue
@@ -28,7 +37,7 @@ func (j *job) intents(calls []goclaw.ToolCall) []goclaw.Event {
 	if len(good.Calls) > 0 {
 		events = append([]goclaw.Event{{Kind: goclaw.EventIntent, Intent: &good}}, events...)
 	}
-	return events
+	return events, circling
 }
 
 // check says what is wrong with a call, or "".
@@ -51,19 +60,45 @@ func errorJSON(problem string) string {
 }
 
 // callTools runs the calls that have no result: neighbours that are idempotent
-// and not ordered at the same time, all others alone and in order. Each result is a step.
+// and not ordered at the same time, all others alone and in order. Each result
+// is a step. If a call has no result yet, the run waits for it.
 func (j *job) callTools(calls []goclaw.ToolCall) error {
+	var waiting []goclaw.ToolCall
 	for len(calls) > 0 {
 		n := 1
 		for n < len(calls) && j.parallel(calls[n-1]) && j.parallel(calls[n]) {
 			n++
 		}
-		if err := j.callTogether(calls[:n]); err != nil {
+		w, err := j.callTogether(calls[:n])
+		if err != nil {
 			return err
 		}
+		waiting = append(waiting, w...)
 		calls = calls[n:]
 	}
-	return nil
+	if len(waiting) == 0 {
+		return nil
+	}
+	// What came before the calls were made once more can't be missed.
+	items, err := j.pending()
+	if err != nil {
+		return err
+	}
+	var wait *goclaw.WaitingEvent
+	for _, c := range waiting {
+		w, err := j.callTool(c)
+		if err != nil || w == nil {
+			return err // one has its result now: look at all again
+		}
+		if wait == nil || wait.Until == 0 || w.Until != 0 && w.Until < wait.Until {
+			wait = w
+		}
+	}
+	err = j.suspend(*wait, len(items))
+	if errors.Is(err, goclaw.ErrWoken) {
+		return nil
+	}
+	return err
 }
 
 func (j *job) idempotent(c goclaw.ToolCall) bool {
@@ -75,35 +110,64 @@ func (j *job) parallel(c goclaw.ToolCall) bool {
 	return j.idempotent(c) && !j.e.tools[c.Name].Spec().Ordered
 }
 
-func (j *job) callTogether(calls []goclaw.ToolCall) error {
-	errs := make([]error, len(calls))
+// callTogether returns the calls that have no result yet.
+func (j *job) callTogether(calls []goclaw.ToolCall) (waiting []goclaw.ToolCall, err error) {
+	errs, waits := make([]error, len(calls)), make([]*goclaw.WaitingEvent, len(calls))
 	var wg sync.WaitGroup
 	for i, c := range calls {
-		wg.Go(func() { errs[i] = j.callTool(c) })
+		wg.Go(func() { waits[i], errs[i] = j.callTool(c) })
 	}
 	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
+	for i, c := range calls {
+		if errs[i] != nil {
+			return nil, errs[i]
+		}
+		if waits[i] != nil {
+			waiting = append(waiting, c)
 		}
 	}
-	return nil
+	return waiting, nil
 }
 
-func (j *job) callTool(c goclaw.ToolCall) error {
+// callTool makes a call and records its result, or returns what it waits for.
+func (j *job) callTool(c goclaw.ToolCall) (*goclaw.WaitingEvent, error) {
 	j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeToolCall, Session: j.r.Session, RunID: j.r.ID, Call: &c})
+	if !j.idempotent(c) {
+		if err := j.ours(); err != nil {
+			return nil, err
+		}
+	}
 	j.e.o.Hook("tool.before")
-	res := j.invoke(c)
+	res, err := ask(j, c.Name, func(context.Context) (goclaw.ToolResult, error) {
+		res := j.invoke(c)
+		if j.idempotent(c) {
+			return res, res.Again
+		}
+		return res, nil
+	})
 	j.e.o.Hook("tool.after")
+	if err != nil {
+		return nil, err
+	}
 	if j.ctx.Err() != nil && j.idempotent(c) {
-		return j.ctx.Err() // not worth recording: it can run again
+		return nil, j.ctx.Err() // not worth recording: it can run again
+	}
+	if res.Suspend != nil && j.idempotent(c) {
+		return res.Suspend, nil
+	}
+	if res.Again != nil {
+		res = goclaw.ToolError(errorJSON(res.Again.Error()))
 	}
 	res.CallID, res.Name = c.ID, c.Name
-	if err := j.append([]goclaw.Event{{Kind: goclaw.EventResult, Result: &res}}, goclaw.Batch{}); err != nil {
-		return err
+	err = j.append([]goclaw.Event{{Kind: goclaw.EventResult, Result: &res}}, goclaw.Batch{Consume: res.Consume})
+	if errors.Is(err, goclaw.ErrConsumed) && j.idempotent(c) {
+		return j.callTool(c) // what it tells of was told elsewhere meanwhile
+	}
+	if err != nil {
+		return nil, err
 	}
 	j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeToolResult, Session: j.r.Session, RunID: j.r.ID, Result: &res})
-	return nil
+	return nil, nil
 }
 
 // invoke never panics: a tool's bug is a failed call, and logged.
@@ -125,5 +189,18 @@ func (j *job) invoke(c goclaw.ToolCall) (res goclaw.ToolResult) {
 	}()
 	return tool.Call(j.ctx, goclaw.Invocation{
 		Call: c, Fence: j.fence, Session: j.r.Session, Depth: j.r.Depth, Profile: j.r.Profile,
+		Root: j.r.Root, Lane: j.r.Lane, Since: j.since(c),
 	})
+}
+
+// since is when the call's intent was recorded.
+func (j *job) since(c goclaw.ToolCall) goclaw.Millis {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, st := range slices.Backward(j.state.Steps) {
+		if _, ok := st.Intents[c.ID]; ok {
+			return st.Since
+		}
+	}
+	return goclaw.At(time.Now())
 }

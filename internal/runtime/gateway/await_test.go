@@ -120,11 +120,74 @@ func TestAwaitFollowsTheWholeTree(t *testing.T) {
 		}
 		last := d.announcement()
 		d.end(last.ID, ending{result: "done", takes: []string{later.ID}})
+		if all.returned() {
+			t.Fatal("Await returned before the result of a worker's worker had gone anywhere")
+		}
+		if err := d.store.Redirect(t.Context(), inner.ID, mainKey); err != nil {
+			t.Fatal(err)
+		}
+		very := d.announcement()
+		d.end(very.ID, ending{silent: true, result: goclaw.NoReply, takes: []string{inner.ID}})
 		if !all.returned() || all.err != nil {
 			t.Fatalf("Await did not return: %v", all.err)
 		}
-		if out := all.out; out.Turns != 3 || len(out.Runs) != 4 || out.Reply != "done" || !cmp.Equal(out.Replies, []string{"started", "done"}) {
+		if out := all.out; out.Turns != 4 || len(out.Runs) != 4 || out.Reply != "done" || !cmp.Equal(out.Replies, []string{"started", "done"}) {
 			t.Errorf("%+v", out)
+		}
+	})
+}
+
+// A worker that waits for its own has not ended; what it took between its steps
+// needs no turn of the chat, nor does what a turn waited for with a tool.
+func TestAwaitNestedAndWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		turn := d.say("go")
+		all := d.await(t.Context(), turn.ID, true)
+		d.begin(turn.ID)
+		boss := d.begin(d.spawn(turn, "boss", goclaw.AnnounceTogether).ID)
+		inner := d.spawn(boss, "inner", goclaw.AnnounceTogether)
+		d.suspend(boss, goclaw.WaitWorkers)
+		d.end(turn.ID, ending{result: "started"})
+		d.end(inner.ID, ending{result: "ri"})
+		if all.returned() {
+			t.Fatal("Await returned while a worker waited for its own")
+		}
+		d.end(boss.ID, ending{result: "rb", takes: []string{inner.ID}})
+		if all.returned() {
+			t.Fatal("Await returned before the result was told")
+		}
+		// A later turn of the person takes the result by a tool.
+		next := d.begin(d.say("and?").ID)
+		d.append(next, goclaw.Batch{Consume: []string{boss.ID}, Events: []goclaw.Event{
+			{Kind: goclaw.EventPrompt, Prompt: &goclaw.PromptEvent{Input: goclaw.Text(goclaw.RoleUser, "and?")}},
+		}})
+		<-all.done
+		if out := all.out; all.err != nil || out.Unfinished != 0 || out.Turns != 1 || len(out.Runs) != 2 {
+			t.Errorf("%+v, %v", out, all.err)
+		}
+	})
+}
+
+// A turn that never reached its model gave back what it was to tell: it is no
+// part of the outcome, and what is parked in the end is not waited for.
+func TestAwaitReturnedAndParked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		turn := d.say("go")
+		all := d.await(t.Context(), turn.ID, true)
+		d.begin(turn.ID)
+		one := d.spawn(turn, "one", goclaw.AnnounceTogether)
+		d.end(turn.ID, ending{result: "started"})
+		d.end(one.ID, ending{result: "r1"})
+		d.end(d.announcement().ID, ending{state: goclaw.StateFailed, problem: "HTTP 529", takes: []string{one.ID}, gives: &goclaw.Return{Why: "HTTP 529"}})
+		if all.returned() {
+			t.Fatal("Await returned although the result is to be told again")
+		}
+		d.end(d.announcement().ID, ending{state: goclaw.StateFailed, problem: "HTTP 529", takes: []string{one.ID}, gives: &goclaw.Return{Why: "HTTP 529", Parked: true}})
+		<-all.done
+		if out := all.out; all.err != nil || out.Unfinished != 1 || out.Turns != 1 || out.Status != goclaw.StateCompleted || out.Reply != "started" {
+			t.Errorf("%+v, %v", out, all.err)
 		}
 	})
 }

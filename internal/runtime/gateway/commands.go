@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,20 +28,30 @@ func (g *Gateway) command(ctx context.Context, in goclaw.Inbound) (reply string,
 	case "/model":
 		reply, err = g.model(ctx, in.Session, rest)
 	case "/stop":
-		reply, err = g.stop(ctx, in.Session)
+		reply, err = g.stop(ctx, in.Session, rest == "all")
 	case "/subagents":
-		reply, err = g.subagents(ctx, in.Session, rest)
+		reply, err = g.subagents(ctx, in, rest)
+	case "/pause":
+		reply, err = g.pause(ctx, rest)
+	case "/resume":
+		reply, err = g.unpause(ctx, rest)
+	case "/usage":
+		reply, err = g.usage(ctx, in.Session)
 	default:
 		return "", false, nil
 	}
 	return reply, true, err
 }
 
-const help = `/subagents [list | info ID | log ID | kill ID|all | spawn TASK]  workers of this chat
-/context   what the agent is shown, section by section
+const help = `/subagents [list | info ID | log ID | spawn TASK]   workers of this chat; ID: id, its beginning, or label
+/subagents kill ID|all | steer ID TEXT | wait [ID] | resume ID
+/subagents parked | retry ID | dismiss ID   results that could not be told
+/stop [all]          end the turn that is under way; all: its workers, too
+/pause [WHY], /resume   no model is called anywhere; go on
 /status    model, runs, sandbox
+/usage     tokens and cost of the last seven days
+/context   what the agent is shown, section by section
 /model [NAME|default]   show or change this chat's model
-/stop      end the turn that is under way
 /new       start over; the old transcript is kept`
 
 func now() goclaw.Millis { return goclaw.At(time.Now()) }
@@ -58,8 +69,18 @@ func (g *Gateway) status(ctx context.Context, key goclaw.SessionKey) (string, er
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("GoClaw %s · model %s · session %s\nworkers of this chat under way: %d · runs active %d, queued %d\nexec sandbox: %s",
-		s.Version, p.Model, key, len(runs), s.Active, s.Queued, s.Sandbox), nil
+	text := fmt.Sprintf("GoClaw %s · model %s · session %s\nworkers of this chat under way: %d · runs active %d, queued %d\nexec sandbox: %s",
+		s.Version, p.Model, key, len(runs), s.Active, s.Queued, s.Sandbox)
+	if s.Paused.At != 0 {
+		text += "\n" + PauseText(s.Paused) + "; /resume goes on"
+	}
+	if s.Parked > 0 {
+		text += "\n" + count(s.Parked, "delivery is", "deliveries are") + " parked (goclaw subagent list --parked)"
+	}
+	for _, r := range s.Recovered {
+		text += fmt.Sprintf("\n%s: %s", oneLine(r.Label), Recovered(r.Recovery))
+	}
+	return text, nil
 }
 
 func (g *Gateway) context(ctx context.Context, key goclaw.SessionKey) (string, error) {
@@ -123,22 +144,62 @@ func (g *Gateway) model(ctx context.Context, key goclaw.SessionKey, name string)
 	return "From the next turn on this chat uses " + name + ".", nil
 }
 
-// stop ends the turn under way and those that wait; workers go on, and are
-// named, so that the person can decide about them.
-func (g *Gateway) stop(ctx context.Context, key goclaw.SessionKey) (string, error) {
+func (g *Gateway) pause(ctx context.Context, why string) (string, error) {
+	p, err := g.SetPause(ctx, true, why)
+	if err != nil {
+		return "", err
+	}
+	return PauseText(p) + "; /resume goes on.", nil
+}
+
+// PauseText says since when and why no model is called.
+func PauseText(p goclaw.Pause) string {
+	text := "No model is called since " + clock(p.At)
+	if p.Why != "" {
+		text += " (" + oneLine(p.Why) + ")"
+	}
+	return text
+}
+
+func (g *Gateway) unpause(ctx context.Context, args string) (string, error) {
+	if args != "" {
+		return "", goclaw.BadRequest("/resume takes nothing: it lifts /pause; a worker that waits for you goes on with /subagents resume ID")
+	}
+	before, err := g.o.Record.Paused(ctx)
+	if err != nil {
+		return "", err
+	}
+	if before.At == 0 {
+		return "Nothing was paused.", nil
+	}
+	if _, err := g.SetPause(ctx, false, ""); err != nil {
+		return "", err
+	}
+	return "Going on: models are called again.", nil
+}
+
+// usage sums what the chat's agent has spent lately.
+func (g *Gateway) usage(ctx context.Context, key goclaw.SessionKey) (string, error) {
+	const days = 7
+	by := []string{"day", "model"}
+	rows, err := g.o.Record.Usage(ctx, goclaw.UsageQuery{
+		By: by, Agent: key.Agent, Since: time.Now().AddDate(0, 0, 1-days).Format(time.DateOnly),
+	})
+	if err != nil {
+		return "", err
+	}
+	SortUsage(rows, by)
+	return UsageTable(rows, by), nil
+}
+
+// stop ends the turn under way and those that wait. Workers go on, and are
+// named, so that the person can decide about them; with all they end, too.
+func (g *Gateway) stop(ctx context.Context, key goclaw.SessionKey, all bool) (string, error) {
 	turns, err := g.o.Record.Runs(ctx, goclaw.RunFilter{Session: key, Active: true})
 	if err != nil {
 		return "", err
 	}
-	stopped := 0
-	for _, r := range turns {
-		asked, err := g.o.Runner.Cancel(ctx, r.ID, "stopped by the user", false)
-		if err != nil {
-			return "", err
-		}
-		stopped += len(asked)
-	}
-	workers, err := g.workers(ctx, key, true)
+	stopped, err := g.cancel(ctx, turns, "stopped by the user", false)
 	if err != nil {
 		return "", err
 	}
@@ -146,110 +207,40 @@ func (g *Gateway) stop(ctx context.Context, key goclaw.SessionKey) (string, erro
 	if stopped > 0 {
 		reply = "Stopped."
 	}
-	if len(workers) > 0 {
-		reply += fmt.Sprintf(" %s still under way: end them with /subagents kill all, or let them go on.", count(len(workers), "worker is", "workers are"))
+	workers, err := g.workers(ctx, key, true)
+	if err != nil || len(workers) == 0 {
+		return reply, err
 	}
-	return reply, nil
+	if all {
+		ended, err := g.cancel(ctx, workers, "stopped by the user", true)
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("Stopped, with %s.", count(ended, "worker", "workers")), nil
+	}
+	var names []string
+	for _, w := range slices.Backward(workers) {
+		names = append(names, oneLine(w.Name()))
+	}
+	verb, them := "workers are", "them"
+	if len(workers) == 1 {
+		verb, them = "worker is", "it"
+	}
+	return fmt.Sprintf("%s %d %s still under way: %s. Stop %s too with /stop all, or let %s go on.",
+		reply, len(workers), verb, strings.Join(names, ", "), them, them), nil
 }
 
-func (g *Gateway) workers(ctx context.Context, key goclaw.SessionKey, active bool) ([]goclaw.Run, error) {
-	return g.o.Record.Runs(ctx, goclaw.RunFilter{
-		Requester: key, Triggers: []goclaw.Trigger{goclaw.TriggerSpawn}, Active: active, Limit: 50,
-	})
-}
-
-func (g *Gateway) subagents(ctx context.Context, key goclaw.SessionKey, args string) (string, error) {
-	action, rest, _ := strings.Cut(args, " ")
-	rest = strings.TrimSpace(rest)
-	switch action {
-	case "", "list":
-		runs, err := g.workers(ctx, key, false)
-		if err != nil {
-			return "", err
-		}
-		return RunTable(runs, time.Now()), nil
-	case "info":
-		r, err := g.worker(ctx, key, rest)
-		if err != nil {
-			return "", err
-		}
-		return RunDetails(r, time.Now()), nil
-	case "log":
-		r, err := g.worker(ctx, key, rest)
-		if err != nil {
-			return "", err
-		}
-		events, err := g.o.Record.Events(ctx, r.ID)
-		if err != nil {
-			return "", err
-		}
-		return EventTable(events), nil
-	case "kill":
-		return g.kill(ctx, key, rest)
-	case "spawn":
-		reply, err := g.o.Runner.SpawnFor(ctx, key, goclaw.SpawnRequest{Task: rest})
-		if err != nil {
-			return "", err
-		}
-		if reply.Error != "" {
-			return "", goclaw.BadRequest(reply.Error)
-		}
-		return "Started " + reply.RunID + "; its result will be announced here.", nil
-	}
-	return "", goclaw.BadRequest(fmt.Sprintf("/subagents %s: want list, info, log, kill or spawn", action))
-}
-
-// worker finds a worker of this chat by id, prefix or label.
-func (g *Gateway) worker(ctx context.Context, key goclaw.SessionKey, name string) (goclaw.Run, error) {
-	if name == "" {
-		return goclaw.Run{}, goclaw.BadRequest("name a worker: its id, the first characters of it, or its label (/subagents list)")
-	}
-	runs, err := g.workers(ctx, key, false)
-	if err != nil {
-		return goclaw.Run{}, err
-	}
-	var found []goclaw.Run
+// cancel asks for the end of runs and returns how many were asked now.
+func (g *Gateway) cancel(ctx context.Context, runs []goclaw.Run, why string, cascade bool) (int, error) {
+	asked := 0
 	for _, r := range runs {
-		if r.Name() == name || strings.HasPrefix(r.ID, name) {
-			found = append(found, r)
-		}
-	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
-		return goclaw.Run{}, fmt.Errorf("worker %q of this chat: %w", name, goclaw.ErrNotFound)
-	}
-	return goclaw.Run{}, goclaw.BadRequest(fmt.Sprintf("%d workers of this chat are called %q; use an id", len(found), name))
-}
-
-func (g *Gateway) kill(ctx context.Context, key goclaw.SessionKey, name string) (string, error) {
-	targets := []goclaw.Run{}
-	if name == "all" {
-		runs, err := g.workers(ctx, key, true)
+		now, err := g.o.Runner.Cancel(ctx, r.ID, why, cascade)
 		if err != nil {
-			return "", err
+			return asked, err
 		}
-		targets = runs
-	} else {
-		r, err := g.worker(ctx, key, name)
-		if err != nil {
-			return "", err
-		}
-		targets = append(targets, r)
+		asked += len(now)
 	}
-	stopped := 0
-	for _, r := range targets {
-		asked, err := g.o.Runner.Cancel(ctx, r.ID, "cancelled by the user", true)
-		if err != nil {
-			return "", err
-		}
-		stopped += len(asked)
-	}
-	if stopped == 0 {
-		return "Nothing to cancel: no such worker is under way.", nil
-	}
-	return "Cancelled " + count(stopped, "run", "runs") + ".", nil
+	return asked, nil
 }
 
 func count(n int, one, many string) string {

@@ -27,11 +27,15 @@ type desk struct {
 	store  *memory.Store
 	feed   *feed.Broker
 	runner *runner
+	state  goclaw.Status
 	status error
 }
 
 func newDesk(t *testing.T) *desk {
-	d := &desk{T: t, store: memory.Open(), feed: feed.New()}
+	d := &desk{
+		T: t, store: memory.Open(), feed: feed.New(),
+		state: goclaw.Status{Version: "1.2.3", Active: 4, Queued: 5, Sandbox: "bubblewrap"},
+	}
 	d.runner = &runner{desk: d}
 	d.Gateway = gateway.New(gateway.Options{
 		Runner: d.runner, Explainer: explainer{}, Record: d.store, Feed: d.feed,
@@ -43,7 +47,7 @@ func newDesk(t *testing.T) *desk {
 			return "p/big", nil
 		},
 		Status: func(context.Context) (goclaw.Status, error) {
-			return goclaw.Status{Version: "1.2.3", Active: 4, Queued: 5, Sandbox: "bubblewrap"}, d.status
+			return d.state, d.status
 		},
 	})
 	return d
@@ -54,6 +58,7 @@ type runner struct {
 	desk    *desk
 	ids     int
 	spawned []goclaw.SpawnRequest
+	steered []string
 	refuse  string
 	fail    error
 }
@@ -75,14 +80,14 @@ func (r *runner) Submit(ctx context.Context, in goclaw.Inbound) (goclaw.Run, err
 	}, in.Key)
 }
 
-func (r *runner) SpawnFor(ctx context.Context, key goclaw.SessionKey, q goclaw.SpawnRequest) (goclaw.SpawnReply, error) {
+func (r *runner) SpawnFor(ctx context.Context, key goclaw.SessionKey, q goclaw.SpawnRequest, once string) (goclaw.SpawnReply, error) {
 	r.spawned = append(r.spawned, q)
 	if r.refuse != "" {
 		return goclaw.Forbidden(r.refuse), nil
 	}
 	run, err := r.accept(ctx, goclaw.Run{
-		Session: goclaw.SubagentKey(key.Agent, "by-hand"), Trigger: goclaw.TriggerSpawn, Requester: key, Depth: 1, Task: q.Task,
-	}, "")
+		Session: goclaw.SubagentKey(key.Agent, fmt.Sprint("by-hand-", len(r.spawned))), Trigger: goclaw.TriggerSpawn, Requester: key, Depth: 1, Task: q.Task,
+	}, once)
 	return goclaw.SpawnReply{Status: "accepted", RunID: run.ID}, err
 }
 
@@ -92,6 +97,41 @@ func (r *runner) Cancel(ctx context.Context, id, why string, cascade bool) ([]go
 		return nil, err
 	}
 	return r.desk.store.Cancel(ctx, goclaw.Cancellation{Run: run.ID, Why: why, Now: goclaw.At(time.Now()), Cascade: cascade})
+}
+
+func (r *runner) Steer(ctx context.Context, id, text, from, once string) (goclaw.Run, error) {
+	run, err := r.desk.store.Run(ctx, id)
+	if err != nil {
+		return goclaw.Run{}, err
+	}
+	if run.Trigger != goclaw.TriggerSpawn {
+		return goclaw.Run{}, goclaw.BadRequest("that is no worker")
+	}
+	if once == "" {
+		once = fmt.Sprint("message-", len(r.steered))
+	}
+	r.steered = append(r.steered, from+": "+text)
+	return run, r.desk.store.Post(ctx, run.ID, goclaw.InboxItem{ID: once, Text: text, CreatedAt: goclaw.At(time.Now())})
+}
+
+func (r *runner) Resume(ctx context.Context, id string) (goclaw.Run, error) {
+	return r.desk.store.Resume(ctx, id, goclaw.At(time.Now()))
+}
+
+func (r *runner) SetPause(ctx context.Context, on bool, why string) (goclaw.Pause, error) {
+	p := goclaw.Pause{}
+	if on {
+		p = goclaw.Pause{At: goclaw.At(time.Now()), Why: why}
+	}
+	return p, r.desk.store.SetPause(ctx, p)
+}
+
+func (r *runner) Retry(ctx context.Context, id string) error {
+	return r.desk.store.Unpark(ctx, id, goclaw.At(time.Now()))
+}
+
+func (r *runner) Dismiss(ctx context.Context, id string) error {
+	return r.desk.store.Dismiss(ctx, id, goclaw.At(time.Now()))
 }
 
 // explainer shows a prompt of one section and one tool.
@@ -130,12 +170,19 @@ func (d *desk) command(text string) string {
 	return receipt.Reply
 }
 
+// refusal is the error that a slash command gets.
+func (d *desk) refusal(text string) error {
+	_, err := d.Receive(d.T.Context(), goclaw.Inbound{Session: mainKey, Text: text})
+	return err
+}
+
 // spawn accepts a worker that parent asked for, in a session of its own.
 func (d *desk) spawn(parent goclaw.Run, label string, mode goclaw.AnnounceMode) goclaw.Run {
 	d.Helper()
 	run, err := d.runner.accept(d.T.Context(), goclaw.Run{
 		Session: goclaw.SubagentKey("main", label), Trigger: goclaw.TriggerSpawn, Requester: parent.Session,
-		Parent: parent.ID, Depth: parent.Depth + 1, Label: label, Task: "do " + label, Announce: mode,
+		Parent: parent.ID, Root: parent.Root, Lane: parent.Lane, Depth: parent.Depth + 1, Label: label, Task: "do " + label, Announce: mode,
+		Profile: goclaw.Profile{Model: "p/small", MaxSpawnDepth: 2},
 	}, "")
 	if err != nil {
 		d.Fatal(err)
@@ -167,6 +214,7 @@ type ending struct {
 	problem string
 	silent  bool
 	takes   []string // ids of the inbox items that its turn was given
+	gives   *goclaw.Return
 }
 
 // end closes a run, announces it if it was spawned to be, and tells the feed.
@@ -182,10 +230,10 @@ func (d *desk) end(id string, e ending) goclaw.Run {
 		Now: now, Usage: &usage, Consume: e.takes,
 		Events: []goclaw.Event{
 			{Seq: 0, Kind: goclaw.EventPrompt, Prompt: &goclaw.PromptEvent{PromptSHA: "0123456789", Input: goclaw.Text(goclaw.RoleUser, run.Task), Inbox: e.takes}},
-			{Seq: 1, Kind: goclaw.EventEnd, End: &goclaw.EndEvent{State: e.state, Result: e.result, Error: e.problem, Silent: e.silent}},
+			{Seq: 1, Kind: goclaw.EventEnd, End: &goclaw.EndEvent{State: e.state, Result: e.result, Error: e.problem, Silent: e.silent, Returned: e.gives != nil}},
 		},
 	}
-	closing := goclaw.Ending{Batch: batch, State: e.state, Result: e.result, Error: e.problem}
+	closing := goclaw.Ending{Batch: batch, State: e.state, Result: e.result, Error: e.problem, Return: e.gives, Wake: &goclaw.Wake{Last: now, Next: now}}
 	if run.Trigger == goclaw.TriggerSpawn && run.Announce != goclaw.AnnounceNone {
 		closing.Announce = &goclaw.InboxItem{
 			ID: run.ID, Session: run.Requester, Source: run.ID, Group: run.Parent, Mode: run.Announce, Text: e.result, CreatedAt: now,
@@ -200,6 +248,33 @@ func (d *desk) end(id string, e ending) goclaw.Run {
 	run.State = e.state
 	d.feed.Publish(goclaw.Notice{Kind: goclaw.NoticeRun, Session: run.Session, RunID: run.ID, Run: &run})
 	return run
+}
+
+// suspend makes a running worker wait.
+func (d *desk) suspend(r goclaw.Run, why goclaw.WaitReason) {
+	d.Helper()
+	err := d.store.Suspend(d.T.Context(), r.Fence(), goclaw.Suspension{For: why, Batch: goclaw.Batch{Now: goclaw.At(time.Now())}})
+	if err != nil {
+		d.Fatal(err)
+	}
+}
+
+// append records a step of a running run.
+func (d *desk) append(r goclaw.Run, b goclaw.Batch) {
+	d.Helper()
+	b.Now = goclaw.At(time.Now())
+	if err := d.store.Append(d.T.Context(), r.Fence(), b); err != nil {
+		d.Fatal(err)
+	}
+}
+
+// park gives an ended worker's result up until a person decides.
+func (d *desk) park(id, why string) {
+	d.Helper()
+	err := d.store.Postpone(d.T.Context(), []string{id}, goclaw.Return{Why: why, Parked: true}, goclaw.At(time.Now()))
+	if err != nil {
+		d.Fatal(err)
+	}
 }
 
 // announcement accepts the turn in which results are told.

@@ -4,16 +4,44 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"goclaw"
 )
 
-// Runner takes messages in and ends runs; the engine is one.
+// Runner takes work in, and reaches what is under way; the engine is one.
 type Runner interface {
+	Intake
+	Control
+	Deliveries
+}
+
+// Intake takes work in and ends it.
+type Intake interface {
 	Submit(ctx context.Context, in goclaw.Inbound) (goclaw.Run, error)
-	SpawnFor(ctx context.Context, key goclaw.SessionKey, q goclaw.SpawnRequest) (goclaw.SpawnReply, error)
+	// SpawnFor starts a worker for a person, on behalf of a session. The same
+	// once ("" is none) spawns once.
+	SpawnFor(ctx context.Context, key goclaw.SessionKey, q goclaw.SpawnRequest, once string) (goclaw.SpawnReply, error)
 	Cancel(ctx context.Context, id, why string, cascade bool) ([]goclaw.Run, error)
+}
+
+// Control reaches runs that are under way.
+type Control interface {
+	// Steer hands a message to an unended worker: goclaw.ErrEnded if it has
+	// ended, a goclaw.BadRequest if the run is no worker. The same once (""
+	// is none) is taken once.
+	Steer(ctx context.Context, id, text, from, once string) (goclaw.Run, error)
+	// Resume lets a run go on that waits for a person, and is
+	// goclaw.ErrNotFound if it does not.
+	Resume(ctx context.Context, id string) (goclaw.Run, error)
+	SetPause(ctx context.Context, on bool, why string) (goclaw.Pause, error)
+}
+
+// Deliveries decides about what was parked.
+type Deliveries interface {
+	Retry(ctx context.Context, id string) error
+	Dismiss(ctx context.Context, id string) error
 }
 
 // Explainer shows prompts.
@@ -21,10 +49,12 @@ type Explainer interface {
 	Explain(ctx context.Context, q goclaw.ContextQuery) (goclaw.Prompt, error)
 }
 
-// Record is what is known of runs and sessions.
+// Record is what is known of runs, sessions, deliveries and costs.
 type Record interface {
 	Runs
 	Transcripts
+	Inbox
+	Books
 }
 
 // Runs are the recorded runs.
@@ -39,6 +69,19 @@ type Transcripts interface {
 	History(ctx context.Context, key goclaw.SessionKey, before int64) ([]goclaw.RunLog, error)
 	AllSessions(ctx context.Context) ([]goclaw.Session, error)
 	ChangeSession(ctx context.Context, key goclaw.SessionKey, c goclaw.SessionChange, now goclaw.Millis) error
+}
+
+// Inbox is what is on its way into transcripts.
+type Inbox interface {
+	Pending(ctx context.Context, session goclaw.SessionKey) ([]goclaw.InboxItem, error)
+	Parked(ctx context.Context) ([]goclaw.Parked, error)
+}
+
+// Books tell what waits, what was spent, and whether anything may be.
+type Books interface {
+	Queue(ctx context.Context) ([]string, error)
+	Usage(ctx context.Context, q goclaw.UsageQuery) ([]goclaw.UsageRow, error)
+	Paused(ctx context.Context) (goclaw.Pause, error)
 }
 
 // Feed is the live view.
@@ -87,8 +130,9 @@ func (g *Gateway) Receive(ctx context.Context, in goclaw.Inbound) (goclaw.Receip
 		return goclaw.Receipt{}, goclaw.BadRequest("the message names no session")
 	case in.Session.IsWorker():
 		return goclaw.Receipt{}, goclaw.BadRequest(fmt.Sprintf("%s is a worker's session; talk to the agent that spawned it", in.Session))
-	case !g.hasAgent(in.Session.Agent):
-		return goclaw.Receipt{}, goclaw.BadRequest(fmt.Sprintf("no agent %q is configured; there are: %s", in.Session.Agent, strings.Join(g.o.Agents, ", ")))
+	}
+	if err := g.checkAgent(in.Session); err != nil {
+		return goclaw.Receipt{}, err
 	}
 	if in.Model != "" {
 		if _, err := g.o.ResolveModel(in.Model); err != nil {
@@ -107,13 +151,11 @@ func (g *Gateway) Receive(ctx context.Context, in goclaw.Inbound) (goclaw.Receip
 	return goclaw.Receipt{Run: &run}, nil
 }
 
-func (g *Gateway) hasAgent(id string) bool {
-	for _, a := range g.o.Agents {
-		if a == id {
-			return true
-		}
+func (g *Gateway) checkAgent(key goclaw.SessionKey) error {
+	if slices.Contains(g.o.Agents, key.Agent) {
+		return nil
 	}
-	return false
+	return goclaw.BadRequest(fmt.Sprintf("no agent %q is configured; there are: %s", key.Agent, strings.Join(g.o.Agents, ", ")))
 }
 
 // Subscribe follows the live view.

@@ -22,7 +22,7 @@ func TestMessagesThatAreRefused(t *testing.T) {
 		{goclaw.Inbound{Session: goclaw.MainKey("third"), Text: "hi"}, `no agent "third" is configured; there are: main, second`},
 		{goclaw.Inbound{Session: mainKey, Text: "hi", Model: "gone"}, `unknown model "gone"`},
 		{goclaw.Inbound{Session: mainKey, Text: "/model gone"}, `unknown model "gone"`},
-		{goclaw.Inbound{Session: mainKey, Text: "/subagents dance"}, "/subagents dance: want list, info, log, kill or spawn"},
+		{goclaw.Inbound{Session: mainKey, Text: "/subagents dance"}, "/subagents dance: want list, info, log, kill, steer, wait, resume, spawn, parked, retry or dismiss"},
 		{goclaw.Inbound{Session: mainKey, Text: "/subagents info"}, "name a worker: its id, the first characters of it, or its label (/subagents list)"},
 	} {
 		receipt, err := d.Receive(t.Context(), tc.in)
@@ -90,7 +90,7 @@ func TestCommands(t *testing.T) {
 		{"/subagents log two", []string{"Nothing recorded yet."}},
 		{"/subagents kill one", []string{"Nothing to cancel: no such worker is under way."}},
 		{"/subagents kill two", []string{"Cancelled 1 run."}},
-		{"/stop", []string{"Stopped. 1 worker is still under way: end them with /subagents kill all, or let them go on."}},
+		{"/stop", []string{"Stopped. 1 worker is still under way: two. Stop it too with /stop all, or let it go on."}},
 		{"/stop", []string{"Nothing was under way. 1 worker"}},
 		{"/new", []string{"New conversation."}},
 	} {
@@ -145,19 +145,15 @@ func TestWorkersAreNamedClearly(t *testing.T) {
 	turn := d.say("go")
 	d.spawn(turn, "same", goclaw.AnnounceTogether)
 	d.spawn(turn, "same", goclaw.AnnounceTogether)
-	refusal := func(text string) error {
-		_, err := d.Receive(t.Context(), goclaw.Inbound{Session: mainKey, Text: text})
-		return err
-	}
-	if err := refusal("/subagents log same"); !goclaw.IsBadRequest(err) || err.Error() != `2 workers of this chat are called "same"; use an id` {
+	if err := d.refusal("/subagents log same"); !goclaw.IsBadRequest(err) || err.Error() != `2 workers of this chat are called "same"; use an id` {
 		t.Error(err)
 	}
-	if err := refusal("/subagents info nope"); !errors.Is(err, goclaw.ErrNotFound) {
+	if err := d.refusal("/subagents info nope"); !errors.Is(err, goclaw.ErrNotFound) {
 		t.Error(err)
 	}
 	// Another chat's worker is none of this one's.
 	other := d.spawn(goclaw.Run{ID: "x", Session: goclaw.MainKey("second")}, "other", goclaw.AnnounceTogether)
-	if err := refusal("/subagents kill " + other.ID); !errors.Is(err, goclaw.ErrNotFound) {
+	if err := d.refusal("/subagents kill " + other.ID); !errors.Is(err, goclaw.ErrNotFound) {
 		t.Error(err)
 	}
 }

@@ -2,45 +2,139 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"goclaw"
 )
 
-// RunTable lists runs, a line each.
-func RunTable(runs []goclaw.Run, at time.Time) string {
+// RunTable lists runs, a line each. A run that follows the one which spawned
+// it is indented below it (see Tree).
+func RunTable(runs []goclaw.RunInfo, at time.Time) string {
 	if len(runs) == 0 {
 		return "No workers."
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-8s  %-11s %-20s %8s %14s  %s", "ID", "STATUS", "LABEL", "TIME", "TOKENS", "MODEL")
+	below := map[string]int{}
 	for _, r := range runs {
-		fmt.Fprintf(&b, "\n%-8.8s  %-11s %-20.20s %8s %14s  %s", r.ID, r.State, oneLine(r.Name()),
-			elapsed(r, at), fmt.Sprintf("%d in %d out", r.Usage.Input, r.Usage.Output), r.Profile.Model)
+		indent := 0
+		if n, ok := below[r.Parent]; ok {
+			indent = n + 1
+		}
+		below[r.RunID] = indent
+		fmt.Fprintf(&b, "\n%-8.8s  %-11s %-20.20s %8s %14s  %s", r.RunID, status(r), strings.Repeat("  ", indent)+oneLine(r.Label),
+			elapsed(r, at), fmt.Sprintf("%d in %d out", r.Usage.Input, r.Usage.Output), r.Model)
+		if !r.Status.Ended() {
+			for _, note := range []string{Waits(r.WaitsFor), Recovered(r.Recovery)} {
+				if note != "" {
+					b.WriteString(" · " + note)
+				}
+			}
+		}
 	}
 	return b.String()
 }
 
-// RunDetails describes one run.
-func RunDetails(r goclaw.Run, at time.Time) string {
+// Tree puts runs, which come newest first, in the order of their tree: each is
+// followed by those that it spawned, oldest first.
+func Tree(runs []goclaw.RunInfo) []goclaw.RunInfo {
+	known := map[string]bool{}
+	for _, r := range runs {
+		known[r.RunID] = true
+	}
+	children := map[string][]goclaw.RunInfo{}
+	for _, r := range slices.Backward(runs) {
+		if known[r.Parent] {
+			children[r.Parent] = append(children[r.Parent], r)
+		}
+	}
+	ordered := make([]goclaw.RunInfo, 0, len(runs))
+	var add func(goclaw.RunInfo)
+	add = func(r goclaw.RunInfo) {
+		ordered = append(ordered, r)
+		for _, c := range children[r.RunID] {
+			add(c)
+		}
+	}
+	for _, r := range runs {
+		if !known[r.Parent] {
+			add(r)
+		}
+	}
+	return ordered
+}
+
+func status(r goclaw.RunInfo) string {
+	if r.Position > 0 {
+		return fmt.Sprintf("%s #%d", r.Status, r.Position)
+	}
+	return string(r.Status)
+}
+
+// Waits says what a waiting run waits for; "" if it does not wait.
+func Waits(why goclaw.WaitReason) string {
+	switch why {
+	case goclaw.WaitWorkers:
+		return "waiting for its workers"
+	case goclaw.WaitPerson:
+		return "waiting for you: resume or cancel it"
+	}
+	return ""
+}
+
+// Recovered tells of a run's takeovers; "" if there were none.
+func Recovered(r *goclaw.Recovery) string {
+	if r == nil {
+		return ""
+	}
+	text := fmt.Sprintf("resumed %dx, last at step %d", r.Times, r.Step)
+	if r.Planned {
+		text = fmt.Sprintf("handed over at step %d", r.Step)
+	}
+	if len(r.Uncertain) > 0 {
+		text += "; outcome of " + strings.Join(r.Uncertain, ", ") + " unknown"
+	}
+	return text
+}
+
+// RunDetails describes one run at its place in the queue (0: not in it).
+func RunDetails(r goclaw.Run, position int, at time.Time) string {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-10s %s\n", name, fmt.Sprintf(format, args...))
 	}
+	info := r.Info()
+	info.Position = position
 	line("run", "%s", r.ID)
 	line("label", "%s", r.Name())
-	line("status", "%s", r.State)
+	line("status", "%s", status(info))
+	if text := Waits(r.WaitsFor); text != "" {
+		if r.WakeAt != 0 {
+			text += ", until " + clock(r.WakeAt) + " at the latest"
+		}
+		line("waits", "%s", text)
+	}
+	if text := Recovered(r.Recovery); text != "" {
+		line("recovery", "%s (%s)", text, clock(r.Recovery.At))
+	}
 	line("session", "%s", r.Session)
 	if !r.Requester.IsZero() {
 		line("requester", "%s", r.Requester)
 	}
 	line("trigger", "%s, depth %d, attempt %d", r.Trigger, r.Depth, r.Epoch)
+	if r.Root != "" && r.Root != r.ID {
+		line("tree", "%s", r.Root)
+	}
 	line("model", "%s, thinking %s", r.Profile.Model, r.Profile.Thinking)
 	line("tools", "%s", strings.Join(r.Profile.Tools, " "))
-	line("created", "%s", r.CreatedAt.Time().Local().Format(time.DateTime))
-	line("time", "%s", elapsed(r, at))
+	line("created", "%s", clock(r.CreatedAt))
+	line("time", "%s", elapsed(info, at))
 	line("tokens", "%d in (%d from cache), %d out", r.Usage.Input, r.Usage.CacheRead, r.Usage.Output)
+	if !r.Usage.IsZero() {
+		line("cost", "%s", dollars(r.Usage.CostUSD))
+	}
 	line("task", "%s", r.Task)
 	if r.Error != "" {
 		line("error", "%s", r.Error)
@@ -51,64 +145,51 @@ func RunDetails(r goclaw.Run, at time.Time) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// EventTable lists a run's steps, a line each.
-func EventTable(events []goclaw.Event) string {
-	if len(events) == 0 {
-		return "Nothing recorded yet."
+// ParkedTable lists parked deliveries, a line each.
+func ParkedTable(parked []goclaw.Parked) string {
+	if len(parked) == 0 {
+		return "Nothing is parked."
 	}
-	lines := make([]string, len(events))
-	for i, e := range events {
-		lines[i] = fmt.Sprintf("%3d %s %-7s %s", e.Seq, e.At.Time().Local().Format("15:04:05.000"), e.Kind, eventLine(e))
+	n := distinct(parked)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-*s  %-12s %-19s %5s  %s", n, "ID", "KIND", "SINCE", "TRIES", "FOR")
+	for _, p := range parked {
+		fmt.Fprintf(&b, "\n%-*.*s  %-12s %-19s %5d  %s: %s", n, n, p.ID, p.Kind, clock(p.ParkedAt), p.Attempts, p.Session, clip(p.Text))
+		if p.Error != "" {
+			fmt.Fprintf(&b, "\n%*s  %s", n, "", clip(p.Error))
+		}
 	}
-	return strings.Join(lines, "\n")
+	return b.String()
 }
 
-func eventLine(e goclaw.Event) string {
-	switch {
-	case e.Prompt != nil:
-		return fmt.Sprintf("prompt %.8s, input: %s", e.Prompt.PromptSHA, clip(e.Prompt.Input.PlainText()))
-	case e.Model != nil:
-		text := fmt.Sprintf("%s, %d in, %d out, %d ms: %s", e.Model.Model, e.Model.Usage.Input, e.Model.Usage.Output, e.Model.TookMs, clip(e.Model.Message.PlainText()))
-		for _, c := range e.Model.Message.Calls() {
-			text += fmt.Sprintf(" [%s %s]", c.Name, clip(c.Arguments))
+// distinct is how many characters of their ids tell deliveries apart, 8 at
+// least.
+func distinct(parked []goclaw.Parked) int {
+	for n := 8; ; n++ {
+		seen, short := map[string]bool{}, true
+		for _, p := range parked {
+			id := fmt.Sprintf("%.*s", n, p.ID)
+			short = short && (!seen[id] || id == p.ID)
+			seen[id] = true
 		}
-		return text
-	case e.Intent != nil:
-		names := make([]string, len(e.Intent.Calls))
-		for i, c := range e.Intent.Calls {
-			names[i] = c.Name
+		if short {
+			return n
 		}
-		return strings.Join(names, ", ")
-	case e.Result != nil:
-		status := "ok"
-		if e.Result.IsError {
-			status = "error"
-		}
-		return fmt.Sprintf("%s %s: %s", e.Result.Name, status, clip(e.Result.Content))
-	case e.Resumed != nil:
-		text := "taken over by " + e.Resumed.Owner
-		if n := len(e.Resumed.Uncertain); n > 0 {
-			text += fmt.Sprintf("; outcome of %d calls unknown, not repeated", n)
-		}
-		if e.Resumed.ModelCallLost {
-			text += "; a model call may have to be paid again"
-		}
-		return text
-	case e.End != nil:
-		return strings.TrimSpace(string(e.End.State) + " " + e.End.Error)
 	}
-	return ""
 }
 
-func elapsed(r goclaw.Run, at time.Time) string {
+// elapsed is how long the run has taken by now.
+func elapsed(r goclaw.RunInfo, at time.Time) string {
 	switch {
 	case r.StartedAt == 0:
 		return "-"
 	case r.FinishedAt != 0:
-		return (time.Duration(r.DurationMs()) * time.Millisecond).Round(100 * time.Millisecond).String()
+		return (time.Duration(r.DurationMs) * time.Millisecond).Round(100 * time.Millisecond).String()
 	}
 	return at.Sub(r.StartedAt.Time()).Round(100 * time.Millisecond).String()
 }
+
+func clock(at goclaw.Millis) string { return at.Time().Local().Format(time.DateTime) }
 
 func clip(s string) string {
 	const most = 100

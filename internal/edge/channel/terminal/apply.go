@@ -9,7 +9,7 @@ import (
 
 // turn is a run of this session that is under way.
 type turn struct {
-	run      goclaw.Run
+	run      goclaw.RunInfo
 	opening  *block            // what started it; nil for none
 	live     []*block          // text and thinking of the current model call
 	retry    *block            // tells what is being waited for
@@ -19,7 +19,7 @@ type turn struct {
 
 func (s *state) turn(run string) *turn {
 	for _, t := range s.turns {
-		if t.run.ID == run {
+		if t.run.RunID == run {
 			return t
 		}
 	}
@@ -33,11 +33,17 @@ func (s *state) apply(n goclaw.Notice) {
 		s.note("some live updates were missed; reading the record again")
 		return
 	case n.Kind == goclaw.NoticeRun && n.Run != nil:
-		s.applyRun(*n.Run)
+		s.applyRun(n.Run.Info())
+		s.tellTakeovers(n.Run.Info())
 		return
 	case n.Kind == goclaw.NoticeUsage && n.Run != nil:
-		s.applyUsage(*n.Run)
+		s.applyUsage(n.Run.Info())
+		s.tellTakeovers(n.Run.Info())
 		return
+	case n.Kind == goclaw.NoticeRetry:
+		s.stale = true // perhaps nobody may call a model
+	}
+	switch {
 	case n.Session != s.session:
 		if w := s.worker(n.RunID); w != nil {
 			w.apply(n)
@@ -48,57 +54,54 @@ func (s *state) apply(n goclaw.Notice) {
 	}
 	t := s.turn(n.RunID)
 	if t == nil { // it began before this screen was there
-		t = s.begin(goclaw.Run{ID: n.RunID, Session: n.Session, StartedAt: goclaw.At(s.now)})
+		t = s.begin(goclaw.RunInfo{RunID: n.RunID, SessionKey: n.Session, StartedAt: goclaw.At(s.now)})
 	}
 	s.applyTurn(t, n)
 }
 
-func (s *state) applyRun(r goclaw.Run) {
+func (s *state) applyRun(r goclaw.RunInfo) {
 	switch {
-	case r.Session == s.session:
+	case r.SessionKey == s.session:
 		s.applyOwn(r)
 	case r.Trigger == goclaw.TriggerSpawn:
 		s.applyWorker(r)
 	}
 }
 
-func (s *state) applyUsage(r goclaw.Run) {
-	if t := s.turn(r.ID); t != nil {
+func (s *state) applyUsage(r goclaw.RunInfo) {
+	if t := s.turn(r.RunID); t != nil {
 		t.run.Usage = r.Usage
-	} else if w := s.worker(r.ID); w != nil {
+	} else if w := s.worker(r.RunID); w != nil {
 		w.run.Usage = r.Usage
-	} else if r.State != "" {
+	} else if r.Status != "" {
 		s.applyRun(r)
 	}
 }
 
 // applyOwn follows a run of this session.
-func (s *state) applyOwn(r goclaw.Run) {
-	if s.ended[r.ID] {
+func (s *state) applyOwn(r goclaw.RunInfo) {
+	if s.ended[r.RunID] {
 		return
 	}
-	if r.Profile.Model != "" {
-		s.model = r.Profile.Model
+	if r.Model != "" {
+		s.model = r.Model
 	}
-	t := s.turn(r.ID)
+	t := s.turn(r.RunID)
 	switch {
-	case r.State.Ended():
+	case r.Status.Ended():
 		if t == nil {
 			t = s.begin(r)
 		}
 		s.finish(t, r)
 	case t != nil:
-		if r.State == goclaw.StateQueued { // a receipt that arrived late
+		if r.Status == goclaw.StateQueued { // a receipt that arrived late
 			return
 		}
 		t.run = r
 		if r.Trigger == goclaw.TriggerAnnouncement && r.Task != "" && t.opening != nil {
 			t.opening.set(announced(r.Task)) // told once the turn has taken its results
 		}
-		if r.State == goclaw.StateInterrupted {
-			t.activity = "interrupted, will resume"
-		}
-	case r.State == goclaw.StateQueued:
+	case r.Status == goclaw.StateQueued:
 		s.enqueue(r)
 	default:
 		s.begin(r)
@@ -106,24 +109,24 @@ func (s *state) applyOwn(r goclaw.Run) {
 }
 
 // enqueue shows a waiting run that was not sent from here.
-func (s *state) enqueue(r goclaw.Run) {
+func (s *state) enqueue(r goclaw.RunInfo) {
 	if r.Trigger != goclaw.TriggerUser || s.waiting(r) != nil {
 		return
 	}
-	s.pending = append(s.pending, &pending{text: r.Task, run: r.ID, foreign: true})
+	s.pending = append(s.pending, &pending{text: r.Task, run: r.RunID, foreign: true})
 }
 
 // waiting finds the message that became r. A notice may be faster than the
 // receipt; then the text tells.
-func (s *state) waiting(r goclaw.Run) *pending {
+func (s *state) waiting(r goclaw.RunInfo) *pending {
 	for _, p := range s.pending {
-		if p.run == r.ID {
+		if p.run == r.RunID {
 			return p
 		}
 	}
 	for _, p := range s.pending {
 		if p.run == "" && p.handed && p.text == strings.TrimSpace(r.Task) {
-			p.run = r.ID
+			p.run = r.RunID
 			return p
 		}
 	}
@@ -131,7 +134,7 @@ func (s *state) waiting(r goclaw.Run) *pending {
 }
 
 // begin opens a turn: what started it moves into the conversation.
-func (s *state) begin(r goclaw.Run) *turn {
+func (s *state) begin(r goclaw.RunInfo) *turn {
 	t := &turn{run: r, tools: map[string]*block{}, opening: s.open(r, r.Task)}
 	s.turns = append(s.turns, t)
 	return t
@@ -139,7 +142,7 @@ func (s *state) begin(r goclaw.Run) *turn {
 
 // open shows what started a run, in the block that it returns (nil for none);
 // the message that did no longer waits.
-func (s *state) open(r goclaw.Run, input string) *block {
+func (s *state) open(r goclaw.RunInfo, input string) *block {
 	b := opening(r, input)
 	if p := s.waiting(r); p != nil {
 		s.pending = slices.DeleteFunc(s.pending, func(q *pending) bool { return q == p })
@@ -152,12 +155,12 @@ func (s *state) open(r goclaw.Run, input string) *block {
 }
 
 // opening is the block that tells what started a run; nil for none.
-func opening(r goclaw.Run, input string) *block {
+func opening(r goclaw.RunInfo, input string) *block {
 	switch r.Trigger {
 	case goclaw.TriggerAnnouncement:
 		return &block{kind: blockAnnounce, text: announced(input)}
 	case goclaw.TriggerCron:
-		return &block{kind: blockAnnounce, text: "scheduled: " + r.Name()}
+		return &block{kind: blockAnnounce, text: "scheduled: " + r.Label}
 	case goclaw.TriggerHeartbeat:
 		return &block{kind: blockAnnounce, text: "heartbeat"}
 	}
@@ -269,30 +272,21 @@ func (t *turn) result(r goclaw.ToolResult) {
 }
 
 // finish closes a turn with the run's result.
-func (s *state) finish(t *turn, r goclaw.Run) {
-	if r.State == goclaw.StateCompleted && strings.TrimSpace(r.Result) != "" {
-		// The result is the record; what was streamed is not.
-		var streamed []*block
-		for _, b := range t.live {
-			if b.kind == blockStream {
-				streamed = append(streamed, b)
-			}
+func (s *state) finish(t *turn, r goclaw.RunInfo) {
+	answered := r.Status == goclaw.StateCompleted && strings.TrimSpace(r.Result) != ""
+	for _, b := range t.live {
+		if answered && b.kind == blockStream {
+			s.remove(b) // the result is the record; what was streamed is not
 		}
-		s.remove(streamed...)
-		t.live = slices.DeleteFunc(t.live, func(b *block) bool { return b.kind == blockStream })
-		s.settle(t)
-		if !silent(r.Result) {
-			s.add(&block{kind: blockReply, text: r.Result})
-		}
-	} else {
-		s.settle(t)
 	}
-	if r.State != goclaw.StateCompleted {
+	s.settle(t)
+	if answered && !silent(r.Result) {
+		s.add(&block{kind: blockReply, text: r.Result})
+	}
+	if r.Status != goclaw.StateCompleted {
 		s.fail(ending(r))
 	}
-	if t.retry != nil {
-		s.remove(t.retry)
-	}
+	s.remove(t.retry)
 	for _, b := range t.tools {
 		if b.live {
 			b.live = false
@@ -300,22 +294,19 @@ func (s *state) finish(t *turn, r goclaw.Run) {
 		}
 	}
 	s.turns = slices.DeleteFunc(s.turns, func(o *turn) bool { return o == t })
-	s.ended[r.ID] = true
+	s.ended[r.RunID] = true
 }
 
 // ending says why a run did not complete.
-func ending(r goclaw.Run) string {
-	what := map[goclaw.RunState]string{
-		goclaw.StateFailed: "failed", goclaw.StateTimeout: "timed out", goclaw.StateCancelled: "cancelled",
-	}[r.State]
-	why := r.Error
-	if why == "" {
-		why = r.CancelWhy
+func ending(r goclaw.RunInfo) string {
+	what := string(r.Status)
+	if r.Status == goclaw.StateTimeout {
+		what = "timed out"
 	}
-	if why == "" {
+	if r.Error == "" {
 		return what
 	}
-	return what + ": " + why
+	return what + ": " + r.Error
 }
 
 // silent reports whether a reply is the agent's way to say nothing.

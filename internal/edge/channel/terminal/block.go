@@ -2,7 +2,7 @@ package terminal
 
 import (
 	"encoding/json"
-	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -194,17 +194,7 @@ func callTitle(c goclaw.ToolCall) string {
 	if json.Unmarshal([]byte(c.Arguments), &args) != nil {
 		return strings.TrimSpace(name + " " + oneLine(c.Arguments))
 	}
-	keys := make([]string, 0, len(args))
-	for k := range args {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b string) int {
-		if x, y := rank(a), rank(b); x != y {
-			return x - y
-		}
-		return strings.Compare(a, b)
-	})
-	for _, k := range keys {
+	for _, k := range slices.Concat(telling[:], slices.Sorted(maps.Keys(args))) {
 		v, ok := args[k].(string)
 		if v = oneLine(v); !ok || v == "" {
 			continue
@@ -217,40 +207,19 @@ func callTitle(c goclaw.ToolCall) string {
 	return name
 }
 
-func rank(key string) int {
-	if i := slices.Index(telling[:], key); i >= 0 {
-		return i
-	}
-	return len(telling)
-}
-
 // pretty shows arguments one a line; malformed ones as they came.
 func pretty(raw string) string {
-	var args map[string]any
+	var args map[string]json.RawMessage
 	if json.Unmarshal([]byte(raw), &args) != nil {
 		return clean(raw)
 	}
-	keys := make([]string, 0, len(args))
-	for k := range args {
-		keys = append(keys, k)
+	var lines []string
+	for _, k := range slices.Sorted(maps.Keys(args)) {
+		s := string(args[k])
+		_ = json.Unmarshal(args[k], &s) // what is no text stays as it came
+		lines = append(lines, clean(k+": "+s))
 	}
-	slices.Sort(keys)
-	var b strings.Builder
-	for i, k := range keys {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		if s, ok := args[k].(string); ok {
-			b.WriteString(clean(k + ": " + s))
-			continue
-		}
-		v, err := json.Marshal(args[k])
-		if err != nil {
-			v = fmt.Append(nil, args[k])
-		}
-		b.WriteString(clean(k + ": " + string(v)))
-	}
-	return b.String()
+	return strings.Join(lines, "\n")
 }
 
 // count is n things in words.

@@ -25,6 +25,12 @@ func (silence) Notices(ctx context.Context, _ goclaw.SessionKey) (<-chan goclaw.
 
 func (silence) Cancel(context.Context, string) error { return nil }
 
+func (silence) History(context.Context, goclaw.SessionKey) ([]goclaw.RunLog, error) { return nil, nil }
+
+func (silence) Workers(context.Context, goclaw.SessionKey) ([]goclaw.RunInfo, error) { return nil, nil }
+
+func (silence) Status(context.Context) (goclaw.Status, error) { return goclaw.Status{}, nil }
+
 func ExampleRun() {
 	const ctrlD = "\x04"
 	err := terminal.Run(context.Background(), silence{}, terminal.Options{

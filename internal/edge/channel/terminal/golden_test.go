@@ -121,6 +121,19 @@ func returned(r goclaw.Run, id, content string, isError bool) goclaw.Notice {
 	return goclaw.Notice{Kind: goclaw.NoticeToolResult, Session: r.Session, RunID: r.ID, Result: &res}
 }
 
+// loaded is the record: logs of this session, and workers under way.
+func loaded(st goclaw.Status, logs []goclaw.RunLog, workers ...goclaw.Run) loadedMsg {
+	return loadedMsg{logs: logs, refreshedMsg: refreshedMsg{status: st, workers: infos(workers...)}}
+}
+
+func infos(runs ...goclaw.Run) []goclaw.RunInfo {
+	var out []goclaw.RunInfo
+	for _, r := range runs {
+		out = append(out, r.Info())
+	}
+	return out
+}
+
 func applyAll(s *state, ns ...goclaw.Notice) {
 	for _, n := range ns {
 		s.apply(n)
@@ -227,8 +240,36 @@ func TestView(t *testing.T) {
 		},
 		"history": func() *state {
 			s := newTest(72, 24, Options{Version: "0.1.0", Notices: []string{"2 runs were resumed."}})
-			s.load(loadedMsg{logs: pastRuns(), workers: []goclaw.Run{spawned("w-1", "tides", goclaw.StateRunning)}})
+			s.load(loaded(goclaw.Status{}, pastRuns(), spawned("w-1", "tides", goclaw.StateRunning)))
 			return at(s, 5*time.Second)
+		},
+		"tree": func() *state { return at(familyTree(100, 22), 75*time.Second) },
+		"tree-narrow": func() *state {
+			s := at(familyTree(44, 20), 75*time.Second)
+			press(s, "tab", "tab", "tab")
+			return s
+		},
+		"asking": func() *state {
+			s := at(familyTree(100, 20), 75*time.Second)
+			press(s, "shift+tab", "shift+tab")
+			return s
+		},
+		"stop": func() *state {
+			s := at(familyTree(72, 16), 75*time.Second)
+			press(s, "esc")
+			return s
+		},
+		"opening": func() *state {
+			s := newTest(84, 16, Options{Version: "0.1.0", Model: "anthropic/claude-sonnet-4-5-20250929"})
+			s.load(loaded(goclaw.Status{
+				Paused: goclaw.Pause{At: goclaw.At(start.Add(-58 * time.Minute)), Why: "the bill\nof March"}, Parked: 3,
+				Recovered: infos(
+					takenOver(spawned("w-1", "researcher", goclaw.StateRunning), goclaw.Recovery{Times: 1, Step: 5, Uncertain: []string{"exec", "write", "exec"}}),
+					takenOver(spawned("w-2", "writer", goclaw.StateRunning), goclaw.Recovery{Times: 1, Step: 2, Planned: true}),
+					takenOver(own("now-1", goclaw.StateRunning), goclaw.Recovery{Times: 2, Step: 1}),
+					takenOver(elsewhere("o-1"), goclaw.Recovery{Times: 1}), takenOver(elsewhere("o-2"), goclaw.Recovery{Times: 1})),
+			}, nil, spawned("w-1", "researcher", goclaw.StateRunning), spawned("w-2", "writer", goclaw.StateRunning)))
+			return s
 		},
 		"commands": func() *state {
 			s := newTest(72, 14, Options{})
@@ -267,6 +308,49 @@ func fiveWorkers(w, h int) *state {
 		applyAll(s, ran(wk), called(wk, "1", "grep", `{"pattern":"tide"}`))
 	}
 	return s
+}
+
+// familyTree is a screen with workers that have workers.
+func familyTree(w, h int) *state {
+	s := newTest(w, h, Options{})
+	lead := waiting(spawned("lead-0001", "orchestrator", ""), goclaw.WaitWorkers)
+	below := func(id, label string, st goclaw.RunState, parent goclaw.Run) goclaw.Run {
+		r := spawned(id, label, st)
+		r.Requester, r.Parent, r.Depth = parent.Session, parent.ID, parent.Depth+1
+		r.Usage = goclaw.Usage{Input: 1200, Output: 34}
+		return r
+	}
+	tides := below("tides-0001", "tides", goclaw.StateRunning, lead)
+	moon := below("moon-00001", "moon", goclaw.StateQueued, lead)
+	deep := below("deep-00001", "deeper", goclaw.StateRunning, tides)
+	done := below("done-00001", "first", goclaw.StateCompleted, lead)
+	done.Result, done.FinishedAt = "found", goclaw.At(start.Add(time.Minute))
+	asking := waiting(spawned("asking-0001", "migration", ""), goclaw.WaitPerson)
+	queued := spawned("queued-0001", "late", goclaw.StateQueued)
+	moon.StartedAt, queued.StartedAt = 0, 0
+	applyAll(s, ran(own("run-1", goclaw.StateRunning)), ran(lead), ran(done), ran(tides), ran(asking), ran(moon), ran(deep), ran(queued),
+		called(tides, "1", "grep", `{"pattern":"tide"}`))
+	first, second := moon.Info(), queued.Info()
+	first.Position, second.Position = 1, 12
+	s.refreshedBy(refreshedMsg{workers: []goclaw.RunInfo{first, second}})
+	return s
+}
+
+func waiting(r goclaw.Run, why goclaw.WaitReason) goclaw.Run {
+	r.State, r.WaitsFor = goclaw.StateWaiting, why
+	return r
+}
+
+func takenOver(r goclaw.Run, rec goclaw.Recovery) goclaw.Run {
+	r.Recovery = &rec
+	return r
+}
+
+// elsewhere is a run of another chat.
+func elsewhere(id string) goclaw.Run {
+	r := own(id, goclaw.StateRunning)
+	r.Session = goclaw.APIKey("main", "someone")
+	return r
 }
 
 func pastRuns() []goclaw.RunLog {

@@ -10,8 +10,14 @@ const wheelLines = 3
 
 // key takes a key press: its name, and the text that it types, if any.
 func (s *state) key(name, text string) []effect {
-	if s.confirm != "" {
-		return s.answerCancel(text)
+	asked := s.question() != nil
+	run := s.confirm
+	s.confirm = ""
+	switch {
+	case asked && (text == "y" || text == "Y"):
+		return s.confirmed(run)
+	case asked && (text == "n" || text == "N" || name == "esc"):
+		return nil
 	}
 	switch name {
 	case "ctrl+c":
@@ -24,6 +30,9 @@ func (s *state) key(name, text string) []effect {
 	case "enter", "kpenter":
 		return s.submit()
 	case "esc":
+		if s.selected == "" && len(s.turns) > 0 {
+			return s.stop()
+		}
 		s.selected = ""
 	case "tab":
 		s.choose(1)
@@ -50,29 +59,24 @@ func (s *state) key(name, text string) []effect {
 	case "ctrl+end":
 		s.follow = true
 	default:
-		s.typed(name, text)
+		if w := s.worker(s.selected); w != nil && s.editor.text == "" {
+			if todo, ok := s.control(w, text); ok {
+				return todo
+			}
+		}
+		if text == "" {
+			s.editor.key(name)
+			return nil
+		}
+		s.paste(text)
 	}
 	return nil
 }
 
-// typed takes a key that writes or edits.
-func (s *state) typed(name, text string) {
-	switch {
-	case text == "x" && s.selected != "" && s.editor.text == "":
-		s.askCancel()
-	case text != "":
-		s.selected = ""
-		s.editor.insert(clean(text))
-	default:
-		s.editor.key(name)
-	}
-}
-
-// paste takes pasted text.
+// paste takes typed or pasted text.
 func (s *state) paste(text string) {
-	if s.confirm == "" {
-		s.typed("", text)
-	}
+	s.selected, s.confirm = "", ""
+	s.editor.insert(clean(text))
 }
 
 // arrow moves the selection, else the cursor, else goes through what was sent.
@@ -97,10 +101,18 @@ func (s *state) interrupt() []effect {
 	}
 	s.armed = s.now.Add(again)
 	if len(s.turns) > 0 {
-		return []effect{stopEffect{}}
+		return s.stop()
 	}
 	s.editor.set("")
 	return nil
+}
+
+// stop ends the turn, and asks whether its workers shall end, too.
+func (s *state) stop() []effect {
+	if len(s.underWay()) > 0 {
+		s.confirm = everyWorker
+	}
+	return []effect{commandEffect("/stop")}
 }
 
 // page is how far a page key scrolls: what was at the edge stays in view.

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"goclaw"
 )
@@ -20,110 +19,140 @@ func (s *state) spin() string {
 
 // panel draws the workers in height lines, the first of them a heading.
 func (s *state) panel(height int) []string {
-	ws := s.shownWorkers()
-	if height < 1 || len(ws) == 0 {
+	ps := s.places()
+	if height < 1 || len(ps) == 0 {
 		return nil
 	}
-	out := []string{s.panelHead(ws, height-1)}
-	at := slices.IndexFunc(ws, func(w *worker) bool { return w.run.ID == s.selected })
-	first := max(0, min(at-(height-1)/2, len(ws)-(height-1)))
+	out := []string{s.panelHead(ps, height-1)}
+	at := slices.IndexFunc(ps, func(p place) bool { return p.run.RunID == s.selected })
+	first := max(0, min(at-(height-1)/2, len(ps)-(height-1)))
 	name, model := 0, 0
-	for _, w := range ws {
-		name = max(name, s.method().StringWidth(oneLine(w.run.Name())))
-		model = max(model, s.method().StringWidth(shortModel(w.run.Profile.Model)))
+	for _, p := range ps {
+		name = max(name, p.indent()+s.method().StringWidth(oneLine(p.run.Label)))
+		model = max(model, s.method().StringWidth(shortModel(p.run.Model)))
 	}
 	name, model = min(name, max(6, s.width/4)), min(model, s.width/5)
-	for _, w := range ws[first:min(len(ws), first+height-1)] {
-		out = append(out, s.workerRow(w, name, model).fit(s.method(), s.width).String())
+	for _, p := range ps[first:min(len(ps), first+height-1)] {
+		out = append(out, s.workerRow(p, name, model).fit(s.method(), s.width).String())
 	}
 	return out
 }
 
+// indent is how far to the right p stands, in cells.
+func (p place) indent() int { return 2 * min(p.level, 4) }
+
 // panelHead counts the workers by what they do.
-func (s *state) panelHead(ws []*worker, rows int) string {
-	var running, queued, ended int
-	for _, w := range ws {
-		switch {
-		case w.run.State.Ended():
-			ended++
-		case w.run.State == goclaw.StateQueued:
-			queued++
+func (s *state) panelHead(ps []place, rows int) string {
+	count := map[string]int{}
+	for _, p := range ps {
+		switch r := p.run; {
+		case r.Status.Ended():
+			count["ended"]++
+		case asks(r):
+			count["waiting for you"]++
+		case r.Status == goclaw.StateWaiting, r.Status == goclaw.StateQueued:
+			count[string(r.Status)]++
 		default:
-			running++
+			count["running"]++
 		}
 	}
 	var parts []string
-	for _, c := range []struct {
-		n    int
-		what string
-	}{{running, "running"}, {queued, "queued"}, {ended, "ended"}} {
-		if c.n > 0 {
-			parts = append(parts, strconv.Itoa(c.n)+" "+c.what)
+	for _, what := range []string{"waiting for you", "running", "waiting", "queued", "ended"} {
+		if n := count[what]; n > 0 {
+			parts = append(parts, strconv.Itoa(n)+" "+what)
 		}
 	}
 	label := " workers: " + strings.Join(parts, ", ") + " "
-	if rows < len(ws) {
+	if rows < len(ps) {
 		label += fmt.Sprintf("(%d shown) ", rows)
 	}
+	return s.bar(label, bold)
+}
+
+// bar is a line across the screen with a label in it.
+func (s *state) bar(label string, st style) string {
 	w := max(0, s.width-s.method().StringWidth(label)-2)
-	l := line{{"──", dim}, {label, bold}, {strings.Repeat("─", w), dim}}
+	l := line{{"──", dim}, {label, st}, {strings.Repeat("─", w), dim}}
 	return l.fit(s.method(), s.width).String()
 }
 
 // workerRow is one worker: state, name, model, time, tokens, what it does. name
 // and model are the widths of these columns.
-func (s *state) workerRow(w *worker, name, model int) line {
+func (s *state) workerRow(p place, name, model int) line {
 	m := s.method()
-	glyph, st := s.glyph(w.run.State)
+	glyph, st := s.glyph(p.run)
 	mark, label := "  ", plain
-	if w.run.ID == s.selected {
+	if p.run.RunID == s.selected {
 		mark, label = "▶ ", bold.and(reverse)
 	}
-	l := line{{mark, cyan}, {glyph + " ", st}, {pad(m, oneLine(w.run.Name()), name), label}}
+	in := strings.Repeat(" ", p.indent())
+	l := line{{mark, cyan}, {in + glyph + " ", st}, {pad(m, oneLine(p.run.Label), name-len(in)), label}}
 	if s.width >= 60 {
-		l = append(l, span{"  " + pad(m, shortModel(w.run.Profile.Model), model), dim})
+		l = append(l, span{"  " + pad(m, shortModel(p.run.Model), model), dim})
 	}
-	l = append(l, span{fmt.Sprintf("  %6s", s.elapsed(w.run)), plain})
+	l = append(l, span{fmt.Sprintf("  %6s", s.elapsed(p.run)), plain})
 	if s.width >= 44 {
-		l = append(l, span{fmt.Sprintf("  %10s", tokens(w.run.Usage)), dim})
+		l = append(l, span{fmt.Sprintf("  %10s", tokens(p.run.Usage)), dim})
 	}
-	doing, dst := w.doing()
+	doing, dst := p.doing()
 	return append(l, span{"  " + doing, dst})
 }
 
 // doing says what the worker does, or how it ended.
 func (w *worker) doing() (string, style) {
 	switch r := w.run; {
-	case r.State == goclaw.StateCompleted:
+	case r.Status == goclaw.StateCompleted:
 		return oneLine(firstLine(strings.TrimSpace(r.Result))), dim
-	case r.State.Ended():
+	case r.Status.Ended():
 		return oneLine(ending(r)), red
 	case w.cancelling:
 		return "cancelling…", yellow
-	case r.State == goclaw.StateQueued:
-		return "queued", dim
-	case r.State == goclaw.StateInterrupted:
-		return "interrupted, will resume", yellow
+	case idle(r) == "":
+		return oneLine(w.activity), dim
+	case asks(r), r.Status == goclaw.StateInterrupted:
+		return idle(r), yellow
+	default:
+		return idle(r), dim
 	}
-	return oneLine(w.activity), dim
 }
 
-func (s *state) glyph(st goclaw.RunState) (string, style) {
-	switch st {
-	case goclaw.StateCompleted:
+// idle says why an unended run does nothing; "" if it does something.
+func idle(r goclaw.RunInfo) string {
+	switch {
+	case r.Status == goclaw.StateInterrupted:
+		return "interrupted, will resume"
+	case r.Status == goclaw.StateQueued && r.Position > 0:
+		return "queued, position " + strconv.Itoa(r.Position)
+	case r.Status == goclaw.StateQueued:
+		return "queued"
+	case asks(r):
+		return "waits for you"
+	case r.Status == goclaw.StateWaiting:
+		return "waits for its workers"
+	}
+	return ""
+}
+
+func (s *state) glyph(r goclaw.RunInfo) (string, style) {
+	switch {
+	case r.Status == goclaw.StateCompleted:
 		return "✓", green
-	case goclaw.StateFailed, goclaw.StateTimeout, goclaw.StateCancelled:
+	case r.Status.Ended():
 		return "✗", red
-	case goclaw.StateQueued:
-		return "○", dim
-	case goclaw.StateInterrupted:
+	case asks(r):
+		return "?", bold.and(yellow)
+	case r.Status == goclaw.StateInterrupted:
 		return "‖", yellow
+	case r.Status == goclaw.StateWaiting:
+		return "◌", dim
+	case r.Status == goclaw.StateQueued:
+		return "○", dim
 	}
 	return s.spin(), cyan
 }
 
 // elapsed is how long a run has been going, or took.
-func (s *state) elapsed(r goclaw.Run) string {
+func (s *state) elapsed(r goclaw.RunInfo) string {
 	from := r.StartedAt
 	if from == 0 {
 		from = r.CreatedAt
@@ -135,14 +164,14 @@ func (s *state) elapsed(r goclaw.Run) string {
 	if from == 0 || to < from {
 		return "0s"
 	}
-	d := (time.Duration(to-from) * time.Millisecond).Truncate(time.Second)
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	switch sec := (to - from) / 1000; {
+	case sec < 60:
+		return fmt.Sprintf("%ds", sec)
+	case sec < 3600:
+		return fmt.Sprintf("%dm%02ds", sec/60, sec%60)
+	default:
+		return fmt.Sprintf("%dh%02dm", sec/3600, sec/60%60)
 	}
-	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
 // tokens is the sum of a usage, short.
@@ -167,112 +196,4 @@ func shortModel(model string) string {
 		model = model[:i]
 	}
 	return model
-}
-
-// status is the last line: what happens, with which model, and the next keys.
-func (s *state) status() string {
-	m := s.method()
-	if w := s.worker(s.confirm); w != nil {
-		l := line{{" Cancel worker ", bold.and(yellow)}, {oneLine(w.run.Name()), bold}, {"? ", bold.and(yellow)}, {"y/n", bold}}
-		return l.fit(m, s.width).String()
-	}
-	parts := s.statusParts()
-	hints, urgent := s.hints()
-	room := s.width
-	if urgent {
-		room -= m.StringWidth(hints[0]) + 3
-	}
-	left := joinParts(parts)
-	for len(parts) > 1 && left.width(m) > room {
-		parts = parts[:len(parts)-1]
-		left = joinParts(parts)
-	}
-	for ; len(hints) > 0; hints = hints[:len(hints)-1] {
-		hint := strings.Join(hints, " · ")
-		if gap := s.width - left.width(m) - m.StringWidth(hint) - 1; gap >= 2 {
-			left = append(left, span{text: strings.Repeat(" ", gap)}, span{hint, dim})
-			break
-		}
-	}
-	return left.fit(m, s.width).String()
-}
-
-// statusParts are in order of importance: a narrow screen drops the last ones.
-func (s *state) statusParts() []span {
-	var parts []span
-	switch {
-	case s.link != nil:
-		parts = append(parts, span{"offline", red})
-	case len(s.turns) > 0:
-		t := s.turns[0]
-		doing := t.activity
-		if doing == "" {
-			doing = "working"
-		}
-		text := s.spin() + " " + doing + " " + s.elapsed(t.run)
-		parts = append(parts, span{text, cyan})
-	default:
-		parts = append(parts, span{"ready", green})
-	}
-	if n := len(s.pending); n > 0 {
-		parts = append(parts, span{strconv.Itoa(n) + " queued", yellow})
-	}
-	if s.demo {
-		badge := "offline demonstration model"
-		if s.width < 60 {
-			badge = "demo model"
-		}
-		parts = append(parts, span{badge, reverse})
-	}
-	if name := shortModel(s.model); name != "" {
-		parts = append(parts, span{name, plain})
-	}
-	parts = append(parts, span{shortKey(s.session), dim})
-	if len(s.turns) > 0 {
-		if used := tokens(s.turns[0].run.Usage); used != "" {
-			parts = append(parts, span{used, dim})
-		}
-	}
-	return parts
-}
-
-func joinParts(parts []span) line {
-	l := line{{text: " "}}
-	for i, p := range parts {
-		if i > 0 {
-			l = append(l, span{" · ", dim})
-		}
-		l = append(l, p)
-	}
-	return l
-}
-
-// hints name the keys that make sense now, most useful first; an urgent one
-// is worth more than the state of things.
-func (s *state) hints() (keys []string, urgent bool) {
-	switch {
-	case s.now.Before(s.armed):
-		return []string{"Ctrl+C again leaves"}, true
-	case s.selected != "":
-		return []string{"x cancels it", "Esc lets go"}, true
-	case len(s.turns) > 0:
-		return []string{"Ctrl+C stops", "Ctrl+O unfolds"}, false
-	case len(s.shownWorkers()) > 0:
-		return []string{"Tab selects a worker", "Ctrl+O unfolds"}, false
-	}
-	return []string{"/help", "Ctrl+O unfolds"}, false
-}
-
-// shortKey names a session in few characters.
-func shortKey(k goclaw.SessionKey) string {
-	short := k.Agent
-	switch k.Kind {
-	case goclaw.KindAPI:
-		short += "/" + k.Peer
-	case goclaw.KindSubagent, goclaw.KindCron:
-		short += "/" + string(k.Kind) + "/" + k.ID[:min(8, len(k.ID))]
-	case goclaw.KindChannel:
-		short += "/" + k.Channel + "/" + k.Peer
-	}
-	return oneLine(short)
 }

@@ -16,7 +16,7 @@ import (
 // its own goroutines instead of returning commands, because Bubble Tea does
 // not wait for those.
 type program struct {
-	backend Backend
+	pump    pump
 	options Options
 	state   *state
 	tea     *tea.Program
@@ -30,8 +30,7 @@ type program struct {
 // Init starts the pump.
 func (p *program) Init() tea.Cmd {
 	p.state.now = p.options.Now()
-	pump := pump{backend: p.backend, history: p.options.History, session: p.options.Session, send: p.tea.Send}
-	p.start(pump.run)
+	p.start(p.pump.run)
 	return nil
 }
 
@@ -75,14 +74,16 @@ func (p *program) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		s.connection(m)
 	case sentMsg:
 		todo = s.sent(m)
-	case stoppedMsg:
-		s.stopped(m)
+	case commandedMsg:
+		s.commanded(m)
+	case refreshedMsg:
+		s.refreshedBy(m)
 	case cancelledMsg:
 		s.cancelled(m)
 	case tickMsg:
 		p.ticking = false
 	}
-	return p, p.perform(todo)
+	return p, p.perform(append(todo, s.refresh()...))
 }
 
 // perform carries out effects.
@@ -98,13 +99,15 @@ func (p *program) perform(todo []effect) tea.Cmd {
 				receipt, err := p.receive(ctx, e.text, e.key)
 				p.tea.Send(sentMsg{id: e.id, key: e.key, receipt: receipt, err: err})
 			})
-		case stopEffect:
+		case commandEffect:
 			p.start(func(ctx context.Context) {
-				receipt, err := p.receive(ctx, "/stop", rand.Text())
-				p.tea.Send(stoppedMsg{receipt, err})
+				receipt, err := p.receive(ctx, string(e), rand.Text())
+				p.tea.Send(commandedMsg{string(e), receipt, err})
 			})
 		case cancelEffect:
-			p.start(func(ctx context.Context) { p.tea.Send(cancelledMsg{e.run, p.backend.Cancel(ctx, e.run)}) })
+			p.start(func(ctx context.Context) { p.tea.Send(cancelledMsg{e.run, p.pump.backend.Cancel(ctx, e.run)}) })
+		case refreshEffect:
+			p.start(func(ctx context.Context) { p.tea.Send(p.pump.look(ctx)) })
 		case redrawEffect:
 			cmd = tea.ClearScreen
 		case quitEffect:
@@ -116,7 +119,7 @@ func (p *program) perform(todo []effect) tea.Cmd {
 }
 
 func (p *program) receive(ctx context.Context, text, key string) (goclaw.Receipt, error) {
-	return p.backend.Receive(ctx, goclaw.Inbound{Session: p.options.Session, Text: text, Key: key})
+	return p.pump.backend.Receive(ctx, goclaw.Inbound{Session: p.options.Session, Text: text, Key: key})
 }
 
 // tick has the screen drawn again soon while it shows a passing time.
@@ -142,7 +145,7 @@ func (p *program) View() tea.View {
 	v := tea.NewView(strings.Join(f.lines, "\n"))
 	v.AltScreen = true
 	v.MouseMode = tea.MouseModeCellMotion
-	if p.state.confirm == "" {
+	if p.state.question() == nil {
 		v.Cursor = tea.NewCursor(f.cx, f.cy)
 	}
 	return v

@@ -28,7 +28,9 @@ type fakeGateway struct {
 	asked     int // subscriptions
 	refuse    int // how many of these fail
 	logs      []goclaw.RunLog
-	workers   []goclaw.Run
+	workers   []goclaw.RunInfo
+	status    goclaw.Status
+	statuses  int           // how often it was asked for
 	hang      chan struct{} // Receive waits for it, if set
 }
 
@@ -114,10 +116,17 @@ func (g *fakeGateway) History(context.Context, goclaw.SessionKey) ([]goclaw.RunL
 	return g.logs, nil
 }
 
-func (g *fakeGateway) Workers(context.Context, goclaw.SessionKey) ([]goclaw.Run, error) {
+func (g *fakeGateway) Workers(context.Context, goclaw.SessionKey) ([]goclaw.RunInfo, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.workers, nil
+}
+
+func (g *fakeGateway) Status(context.Context) (goclaw.Status, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.statuses++
+	return g.status, nil
 }
 
 // chat is a screen that runs on pipes.
@@ -167,6 +176,17 @@ func (c *chat) await(text string) {
 			c.t.Fatalf("%q never appeared; the screen wrote %q", text, got)
 		}
 	}
+}
+
+// saw fails the test unless the screen has written text since the last call.
+func (c *chat) saw(text string) {
+	c.t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if got := c.out.String(); !strings.Contains(got, text) {
+		c.t.Errorf("%q is not in what the screen wrote: %q", text, got)
+	}
+	c.out.Reset()
 }
 
 func (c *chat) press(keys string) {
@@ -245,6 +265,25 @@ func TestChat(t *testing.T) {
 	}
 }
 
+func TestChatStops(t *testing.T) {
+	const escape = "\x1b"
+	g := &fakeGateway{workers: infos(waiting(spawned("w-1", "migration", ""), goclaw.WaitPerson))}
+	c := open(t, g, Options{})
+	c.await("1 waiting for you")
+	c.press("\tr")
+	c.await("answer to /subagents resume w-1")
+	c.press(escape) // lets go of the worker
+	c.await("Tab selects")
+	g.tell(ran(own("run-1", goclaw.StateRunning)))
+	c.await("Esc stops")
+	c.press(escape)
+	c.await("Stop it too?")
+	c.press("y")
+	c.await("answer to /stop all")
+	c.press("\x04")
+	c.leave()
+}
+
 func TestChatConnectsAgain(t *testing.T) {
 	g := &fakeGateway{}
 	c := open(t, g, Options{NoColor: true})
@@ -311,7 +350,7 @@ func TestPumpReadsTheRecordAfterLag(t *testing.T) {
 		g := &fakeGateway{}
 		ctx, stop := context.WithCancel(t.Context())
 		loads, batches := 0, 0
-		p := pump{backend: g, history: g, session: session, send: func(m tea.Msg) {
+		p := pump{backend: g, session: session, send: func(m tea.Msg) {
 			switch m.(type) {
 			case loadedMsg:
 				loads++

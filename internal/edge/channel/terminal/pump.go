@@ -17,8 +17,13 @@ type (
 	noticesMsg []goclaw.Notice
 	// loadedMsg carries the record.
 	loadedMsg struct {
-		logs    []goclaw.RunLog
-		workers []goclaw.Run
+		logs []goclaw.RunLog
+		refreshedMsg
+	}
+	// refreshedMsg carries that part of it which changes without a notice.
+	refreshedMsg struct {
+		workers []goclaw.RunInfo
+		status  goclaw.Status
 		err     error
 	}
 	// linkMsg tells that the notice stream was lost (err set) or is there.
@@ -29,7 +34,8 @@ type (
 		receipt goclaw.Receipt
 		err     error
 	}
-	stoppedMsg struct {
+	commandedMsg struct {
+		text    string
 		receipt goclaw.Receipt
 		err     error
 	}
@@ -52,7 +58,6 @@ var errStreamEnded = errors.New("the notice stream ended")
 // connects again whenever the stream is lost.
 type pump struct {
 	backend Backend
-	history History // may be nil
 	session goclaw.SessionKey
 	send    func(tea.Msg)
 }
@@ -84,17 +89,19 @@ func (p pump) run(ctx context.Context) {
 
 // load reads the record.
 func (p pump) load(ctx context.Context) {
-	if p.history == nil {
-		return
-	}
-	var m loadedMsg
-	m.logs, m.err = p.history.History(ctx, p.session)
-	if m.err == nil {
-		m.workers, m.err = p.history.Workers(ctx, p.session)
-	}
+	logs, err := p.backend.History(ctx, p.session)
+	m := loadedMsg{logs: logs, refreshedMsg: p.look(ctx)}
+	m.err = errors.Join(err, m.err)
 	if ctx.Err() == nil {
 		p.send(m)
 	}
+}
+
+// look reads what changes without a notice.
+func (p pump) look(ctx context.Context) refreshedMsg {
+	workers, err := p.backend.Workers(ctx, p.session)
+	status, err2 := p.backend.Status(ctx)
+	return refreshedMsg{workers, status, errors.Join(err, err2)}
 }
 
 // forward sends notices, as many at once as are there, until the stream ends.

@@ -16,35 +16,44 @@ func (s *state) load(m loadedMsg) {
 	if m.err != nil {
 		s.fail("the history could not be read: " + m.err.Error())
 	}
-	head := s.blocks
-	if !s.loaded {
+	head, opening := s.blocks, !s.loaded
+	if opening {
 		s.blocks = nil
 	}
+	runs := m.workers
 	for _, log := range m.logs {
+		r := log.Run.Info()
 		switch {
-		case s.ended[log.Run.ID]:
-		case s.turn(log.Run.ID) != nil:
-			s.applyOwn(log.Run)
+		case s.ended[r.RunID]:
+		case s.turn(r.RunID) != nil:
+			s.applyOwn(r)
 		default:
-			s.replay(log)
+			s.replay(r, log.Events)
 		}
+		runs = append(runs, r)
 	}
-	if !s.loaded {
+	if opening {
 		s.loaded = true
 		s.trim()
 		s.blocks = append(s.blocks, head...)
 	}
-	if m.err == nil {
-		s.reconcile(m.workers)
+	if m.err != nil {
+		return
 	}
+	s.reconcile(m.workers)
+	if opening {
+		s.knowTakeovers(runs, m.status.Recovered)
+	}
+	s.learn(m.status)
+	s.tellTakeovers(runs...)
 }
 
 // reconcile makes the panel agree with the workers that the record says are
 // under way: what is not among them has ended.
-func (s *state) reconcile(active []goclaw.Run) {
+func (s *state) reconcile(active []goclaw.RunInfo) {
 	s.workers = slices.DeleteFunc(s.workers, func(w *worker) bool {
-		return !w.run.State.Ended() &&
-			!slices.ContainsFunc(active, func(r goclaw.Run) bool { return r.ID == w.run.ID })
+		return !w.run.Status.Ended() &&
+			!slices.ContainsFunc(active, func(r goclaw.RunInfo) bool { return r.RunID == w.run.RunID })
 	})
 	for _, r := range active {
 		s.applyWorker(r)
@@ -67,25 +76,22 @@ func (s *state) trim() {
 }
 
 // replay shows a run as its events tell it.
-func (s *state) replay(log goclaw.RunLog) {
-	r := log.Run
-	if r.State == goclaw.StateQueued {
+func (s *state) replay(r goclaw.RunInfo, events []goclaw.Event) {
+	if r.Status == goclaw.StateQueued {
 		s.enqueue(r)
 		return
 	}
 	input := r.Task
 	t := &turn{run: r, tools: map[string]*block{}}
-	for _, e := range log.Events {
-		if e.Prompt != nil {
-			input = e.Prompt.Input.PlainText()
-		}
+	if len(events) > 0 && events[0].Prompt != nil {
+		input = events[0].Prompt.Input.PlainText()
 	}
 	if r.Trigger == goclaw.TriggerUser && s.waiting(r) == nil {
 		s.recall.add(strings.TrimSpace(r.Task))
 	}
 	s.open(r, input)
 	said := false
-	for _, e := range log.Events {
+	for _, e := range events {
 		switch {
 		case e.Model != nil:
 			said = s.replayMessage(t, e.Model.Message) || said
@@ -93,20 +99,20 @@ func (s *state) replay(log goclaw.RunLog) {
 			t.result(*e.Result)
 		}
 	}
-	if !r.State.Ended() {
+	if !r.Status.Ended() {
 		s.turns = append(s.turns, t)
 		return
 	}
-	if r.State == goclaw.StateCompleted && !said && strings.TrimSpace(r.Result) != "" && !silent(r.Result) {
+	if r.Status == goclaw.StateCompleted && !said && strings.TrimSpace(r.Result) != "" && !silent(r.Result) {
 		s.add(&block{kind: blockReply, text: r.Result})
 	}
 	for _, b := range t.tools {
 		b.live = false
 	}
-	if r.State != goclaw.StateCompleted {
+	if r.Status != goclaw.StateCompleted {
 		s.fail(ending(r))
 	}
-	s.ended[r.ID] = true
+	s.ended[r.RunID] = true
 }
 
 // replayMessage shows what a model said and called; it reports whether there

@@ -28,7 +28,14 @@ type state struct {
 	workers []*worker
 
 	selected string // run id of the chosen worker
-	confirm  string // run id of the worker that is to be cancelled
+	confirm  string // what a yes ends: the worker with this run id, or everyWorker
+
+	paused     goclaw.Pause
+	parked     int            // deliveries that were told of
+	told       map[string]int // by run: how many of its takeovers were told
+	stale      bool           // something may have changed without a notice
+	refreshing bool
+	refreshed  time.Time
 
 	editor editor
 	recall recall
@@ -64,26 +71,31 @@ type (
 		id        int
 		text, key string
 	}
-	// stopEffect sends /stop; stoppedMsg answers.
-	stopEffect struct{}
+	// commandEffect sends a slash command past the messages that wait to be
+	// sent; commandedMsg answers.
+	commandEffect string
 	// cancelEffect cancels a worker; cancelledMsg answers.
 	cancelEffect struct{ run string }
-	redrawEffect struct{}
-	quitEffect   struct{}
+	// refreshEffect asks for what changes without a notice; refreshedMsg
+	// answers.
+	refreshEffect struct{}
+	redrawEffect  struct{}
+	quitEffect    struct{}
 )
 
-func (sendEffect) effect()   {}
-func (stopEffect) effect()   {}
-func (cancelEffect) effect() {}
-func (redrawEffect) effect() {}
-func (quitEffect) effect()   {}
+func (sendEffect) effect()    {}
+func (commandEffect) effect() {}
+func (cancelEffect) effect()  {}
+func (refreshEffect) effect() {}
+func (redrawEffect) effect()  {}
+func (quitEffect) effect()    {}
 
 // newState returns the screen as it starts.
 func newState(o Options) *state {
 	s := &state{
 		session: o.Session, model: o.Model, demo: o.Demo,
 		width: 80, height: 24, markdown: newMarkdown(ansi.WcWidth),
-		ended: map[string]bool{}, follow: true,
+		ended: map[string]bool{}, told: map[string]int{}, follow: true,
 	}
 	title := "GoClaw"
 	if o.Version != "" {
@@ -174,10 +186,10 @@ func (s *state) sent(m sentMsg) []effect {
 			s.pending = slices.Delete(s.pending, i, i+1)
 		}
 	case m.receipt.Run != nil:
-		r := *m.receipt.Run
+		r := m.receipt.Run.Info()
 		if i >= 0 {
-			s.pending[i].run = r.ID
-			if s.ended[r.ID] || s.turn(r.ID) != nil {
+			s.pending[i].run = r.RunID
+			if s.ended[r.RunID] || s.turn(r.RunID) != nil {
 				s.pending = slices.Delete(s.pending, i, i+1)
 			}
 		}
@@ -200,17 +212,19 @@ func (s *state) giveBack(text string) {
 	s.editor.set(text)
 }
 
-// answer shows the gateway's reply to a slash command.
+// answer shows the gateway's reply to a slash command, which may have changed
+// anything.
 func (s *state) answer(reply string) {
 	if strings.TrimSpace(reply) != "" {
 		s.add(&block{kind: blockSystem, text: reply})
 	}
+	s.stale, s.refreshed = true, time.Time{}
 }
 
-// stopped takes the backend's answer to /stop.
-func (s *state) stopped(m stoppedMsg) {
+// commanded takes the backend's answer to a commandEffect.
+func (s *state) commanded(m commandedMsg) {
 	if m.err != nil {
-		s.fail("not stopped: " + m.err.Error())
+		s.fail(m.text + " was not sent: " + m.err.Error())
 		return
 	}
 	s.answer(m.receipt.Reply)
@@ -218,17 +232,14 @@ func (s *state) stopped(m stoppedMsg) {
 
 // cancelled takes the backend's answer to a worker's cancellation.
 func (s *state) cancelled(m cancelledMsg) {
-	w := s.worker(m.run)
+	if m.err == nil {
+		return
+	}
 	name := m.run
-	if w != nil {
-		name = w.run.Name()
+	if w := s.worker(m.run); w != nil {
+		name, w.cancelling = w.run.Label, false
 	}
-	if m.err != nil {
-		if w != nil {
-			w.cancelling = false
-		}
-		s.fail("worker " + name + " not cancelled: " + m.err.Error())
-	}
+	s.fail("worker " + name + " not cancelled: " + m.err.Error())
 }
 
 // connection takes news of the notice stream.
@@ -248,26 +259,28 @@ func (s *state) connection(m linkMsg) {
 
 // busy reports whether something on the screen changes with time alone.
 func (s *state) busy() bool {
-	return s.spinning() || s.now.Before(s.armed) || len(s.shownWorkers()) > 0
+	return s.spinning() || s.now.Before(s.armed) || s.drifting() || len(s.places()) > 0
 }
 
 // spinning reports whether something is under way.
 func (s *state) spinning() bool {
-	return len(s.turns) > 0 ||
-		slices.ContainsFunc(s.workers, func(w *worker) bool { return !w.run.State.Ended() })
+	return len(s.turns) > 0 || len(s.underWay()) > 0
 }
 
-const help = `/subagents  list, inspect, cancel and spawn workers
+const help = `/subagents  list, inspect, steer, cancel, resume and spawn workers
 /context    what the model is sent, by section
 /status     model, usage and state of this session
+/usage      what was spent
 /new        start afresh; what came before is kept
-/stop       stop the current turn
+/stop       stop the current turn; /stop all: its workers, too
+/pause      no model is called anywhere until /resume
 /model      show or change the model
 /help       this list
 /quit       leave
 
 Enter sends · Alt+Enter or Ctrl+J starts a new line · Up and Down recall
 PgUp, PgDn and the wheel scroll · Ctrl+O unfolds tool calls and thinking
-Tab selects a worker, x or Ctrl+X cancels it · Esc lets go
-Ctrl+C stops the turn, twice leaves · Ctrl+D on an empty line leaves
+Tab selects a worker: s steers it, x or Ctrl+X cancels it, r resumes
+one that waits for you, Esc lets go
+Esc or Ctrl+C stops the turn · Ctrl+C twice, or Ctrl+D on an empty line, leaves
 Hold Shift to select text with the mouse`

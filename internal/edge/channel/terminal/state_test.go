@@ -143,10 +143,7 @@ func TestRecordHealsWhatWasMissed(t *testing.T) {
 	s.sent(sentMsg{id: todo[0].(sendEffect).id, receipt: goclaw.Receipt{Run: &second}})
 	r.State, r.Result = goclaw.StateCompleted, "partial no more"
 	second.State, second.Result = goclaw.StateCompleted, "second answer"
-	s.load(loadedMsg{
-		logs:    []goclaw.RunLog{{Run: r}, {Run: second}},
-		workers: []goclaw.Run{spawned("w-2", "found", goclaw.StateRunning)},
-	})
+	s.load(loaded(goclaw.Status{}, []goclaw.RunLog{{Run: r}, {Run: second}}, spawned("w-2", "found", goclaw.StateRunning)))
 	has(t, s, "some live updates were missed", "partial no more", "› second", "second answer", "found")
 	hasNot(t, s, "gone", "queued")
 	s.load(loadedMsg{logs: []goclaw.RunLog{{Run: r}, {Run: second}}})
@@ -207,7 +204,7 @@ func TestInterrupt(t *testing.T) {
 	}
 	s = newTest(60, 12, Options{})
 	applyAll(s, ran(own("run-1", goclaw.StateRunning)))
-	if todo := press(s, "ctrl+c"); len(todo) != 1 || todo[0] != effect(stopEffect{}) {
+	if todo := press(s, "ctrl+c"); len(todo) != 1 || todo[0] != effect(commandEffect("/stop")) {
 		t.Errorf("Ctrl+C in a turn: %v", todo)
 	}
 	if !quits(press(s, "ctrl+c")) || !quits(press(s, "ctrl+d")) || !quits(say(s, "/quit")) || !quits(say(s, "/exit")) {
@@ -291,6 +288,8 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		told(r, goclaw.NoticeText, evil), told(r, goclaw.NoticeRetry, evil))
 	say(s, evil)
 	s.sent(sentMsg{id: 1, err: errors.New(evil)})
+	s.learn(goclaw.Status{Paused: goclaw.Pause{At: 1, Why: evil}})
+	applyAll(s, ran(takenOver(waiting(w, goclaw.WaitPerson), goclaw.Recovery{Times: 1, Uncertain: []string{evil, "exec"}})))
 	s.connection(linkMsg{err: errors.New(evil)})
 	check := func() {
 		t.Helper()
@@ -305,6 +304,8 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 	check()
 	press(s, "ctrl+o", "tab", "x")
 	check()
+	press(s, "n", "s")
+	check()
 	r.State, r.Result = goclaw.StateCompleted, evil
 	w.State, w.Error = goclaw.StateFailed, evil
 	applyAll(s, ran(r), ran(w))
@@ -316,6 +317,10 @@ func TestEverySize(t *testing.T) {
 		for w := 1; w <= 60; w += 3 {
 			for h := 1; h <= 20; h++ {
 				s := fiveWorkers(w, h)
+				if h%2 == 0 {
+					s = familyTree(w, h)
+					s.learn(goclaw.Status{Paused: goclaw.Pause{At: goclaw.At(start), Why: "翻訳 of everything"}})
+				}
 				s.measure(m)
 				toolTurn(s)
 				s.note(reply)

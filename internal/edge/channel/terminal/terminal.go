@@ -27,16 +27,21 @@ type Backend interface {
 
 	// Cancel cancels a run and its descendants.
 	Cancel(ctx context.Context, runID string) error
+
+	Record
 }
 
-// History reads what was recorded. A screen without one starts empty, and
-// can't catch up on what it missed.
-type History interface {
+// Record tells what is the case: at the start, and where notices were missed
+// or tell nothing.
+type Record interface {
 	// History returns the runs of session since its last reset, oldest first.
 	History(ctx context.Context, session goclaw.SessionKey) ([]goclaw.RunLog, error)
 
-	// Workers returns the unended runs that session asked for.
-	Workers(ctx context.Context, session goclaw.SessionKey) ([]goclaw.Run, error)
+	// Workers returns the unended runs that session asked for, and those that
+	// these asked for, each after the one that did.
+	Workers(ctx context.Context, session goclaw.SessionKey) ([]goclaw.RunInfo, error)
+
+	Status(ctx context.Context) (goclaw.Status, error)
 }
 
 // Options say what is shown, and where.
@@ -48,9 +53,6 @@ type Options struct {
 
 	// Notices are shown at the start, one paragraph each.
 	Notices []string
-
-	// History may be nil; then the Backend is used if it is one.
-	History History
 
 	Input   io.Reader        // default: standard input
 	Output  io.Writer        // default: standard output
@@ -70,9 +72,6 @@ func run(ctx context.Context, b Backend, o Options, extra ...tea.ProgramOption) 
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.History == nil {
-		o.History, _ = b.(History)
-	}
 	ctx, stop := context.WithCancel(ctx)
 	var opts []tea.ProgramOption
 	if o.Input != nil {
@@ -85,8 +84,9 @@ func run(ctx context.Context, b Backend, o Options, extra ...tea.ProgramOption) 
 		opts = append(opts, tea.WithColorProfile(colorprofile.Ascii))
 	}
 	var wg sync.WaitGroup
-	p := &program{backend: b, options: o, state: newState(o)}
+	p := &program{options: o, state: newState(o)}
 	p.tea = tea.NewProgram(p, append(opts, extra...)...)
+	p.pump = pump{backend: b, session: o.Session, send: p.tea.Send}
 	p.start = func(f func(context.Context)) { wg.Go(func() { f(ctx) }) }
 	p.start(func(ctx context.Context) {
 		<-ctx.Done()

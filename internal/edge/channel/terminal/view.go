@@ -26,7 +26,7 @@ func (s *state) layout() layout {
 	rows := s.editor.rows(s.method(), s.inputWidth())
 	y, _ := s.editor.cursor(s.method(), s.inputWidth(), rows)
 	l.input = max(1, min(maxInput, max(len(rows), y+1), h/3))
-	if n := len(s.shownWorkers()); n > 0 && h >= 6 {
+	if n := len(s.places()); n > 0 && h >= 6 {
 		l.panel = min(n+1, max(2, h/3))
 		l.panel = min(l.panel, h-l.status-l.rule-l.input-1)
 	}
@@ -100,9 +100,7 @@ func (s *state) rule(below int) string {
 	if below > 0 {
 		label = " ↓ " + count(below, "more line") + " · PgDn "
 	}
-	w := max(0, s.width-s.method().StringWidth(label)-2)
-	l := line{{"──", dim}, {label, yellow}, {strings.Repeat("─", w), dim}}
-	return l.fit(s.method(), s.width).String()
+	return s.bar(label, yellow)
 }
 
 // input draws the editor in height lines, and tells where its cursor stands.

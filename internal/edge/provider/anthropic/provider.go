@@ -3,12 +3,15 @@ package anthropic
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
 
 	"goclaw"
 	"goclaw/internal/edge/provider"
@@ -45,6 +48,7 @@ type Provider struct {
 	line     provider.Line
 	client   *http.Client
 	messages sdk.MessageService
+	events   sync.Pool // of zero *sdk.MessageStreamEventUnion, 5 KB each
 }
 
 var _ goclaw.Provider = (*Provider)(nil)
@@ -87,14 +91,17 @@ func (p *Provider) Stream(ctx context.Context, req goclaw.ModelRequest, emit fun
 	defer cancel(nil)
 
 	w := p.line.Watch(cancel)
-	stream := p.messages.NewStreaming(call, p.params(req), option.WithMiddleware(
-		func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) { return w.Do(r, next) },
-	))
-	defer func() { _ = stream.Close() }()
+	if err := p.begin(call, req, w); err != nil {
+		return goclaw.ModelReply{}, p.failure(ctx, call, w, err)
+	}
+	// The SDK's own stream holds its largest event type several times over,
+	// for as long as the model is silent. This one holds what was received.
+	events := ssestream.NewStream[json.RawMessage](ssestream.NewDecoder(w.Response()), nil)
+	defer func() { _ = events.Close() }()
 
 	reply := newReply(p.line.Provider, emit)
-	for stream.Next() {
-		done, err := reply.add(stream.Current())
+	for events.Next() {
+		done, err := p.take(reply, events.Current())
 		if err != nil {
 			return goclaw.ModelReply{}, p.failure(ctx, call, w, err)
 		}
@@ -102,5 +109,28 @@ func (p *Provider) Stream(ctx context.Context, req goclaw.ModelRequest, emit fun
 			return reply.finish(), nil
 		}
 	}
-	return goclaw.ModelReply{}, p.failure(ctx, call, w, stream.Err())
+	return goclaw.ModelReply{}, p.failure(ctx, call, w, events.Err())
+}
+
+// begin sends the request and returns once the reply has begun.
+func (p *Provider) begin(ctx context.Context, req goclaw.ModelRequest, w *provider.Watch) error {
+	return p.messages.NewStreaming(ctx, p.params(req), option.WithMiddleware(
+		func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) { return w.Do(r, next) },
+	)).Err()
+}
+
+// take folds one event into the reply and reports whether it was the last.
+func (p *Provider) take(r *reply, raw json.RawMessage) (done bool, err error) {
+	event, ok := p.events.Get().(*sdk.MessageStreamEventUnion)
+	if !ok {
+		event = new(sdk.MessageStreamEventUnion)
+	}
+	defer func() {
+		*event = sdk.MessageStreamEventUnion{}
+		p.events.Put(event)
+	}()
+	if err := event.UnmarshalJSON(raw); err != nil {
+		return false, err
+	}
+	return r.add(event)
 }

@@ -49,19 +49,19 @@ func newReply(provider string, emit func(goclaw.Delta)) *reply {
 }
 
 // add folds one event in and reports whether it was the last.
-func (r *reply) add(e sdk.MessageStreamEventUnion) (done bool, err error) {
+func (r *reply) add(e *sdk.MessageStreamEventUnion) (done bool, err error) {
 	switch e.Type {
 	case "message_start":
-		u := e.Message.Usage
+		u := &e.Message.Usage
 		r.model = e.Message.Model
 		r.stop = e.Message.StopReason
 		r.usage.raise(u.InputTokens, u.OutputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens)
 	case "content_block_start":
-		r.start(e.Index, e.ContentBlock)
+		r.start(e.Index, &e.ContentBlock)
 	case "content_block_delta":
-		return false, r.delta(e.Index, e.Delta)
+		return false, r.delta(e.Index, &e.Delta)
 	case "message_delta":
-		u := e.Usage
+		u := &e.Usage
 		if e.Delta.StopReason != "" {
 			r.stop = e.Delta.StopReason
 		}
@@ -72,7 +72,7 @@ func (r *reply) add(e sdk.MessageStreamEventUnion) (done bool, err error) {
 	return false, nil
 }
 
-func (r *reply) start(index int64, c sdk.ContentBlockStartEventContentBlockUnion) {
+func (r *reply) start(index int64, c *sdk.ContentBlockStartEventContentBlockUnion) {
 	b := &block{kind: c.Type, id: c.ID, name: c.Name, data: c.Data}
 	if c.JSON.Input.Valid() {
 		b.input = c.JSON.Input.Raw()
@@ -83,7 +83,7 @@ func (r *reply) start(index int64, c sdk.ContentBlockStartEventContentBlockUnion
 	r.write(b, c.Text+c.Thinking)
 }
 
-func (r *reply) delta(index int64, d sdk.MessageStreamEventUnionDelta) error {
+func (r *reply) delta(index int64, d *sdk.MessageStreamEventUnionDelta) error {
 	b := r.byIndex[index]
 	if b == nil {
 		return provider.Malformed(fmt.Errorf("a delta for content block %d, which was never started", index))

@@ -3,6 +3,7 @@ package openai
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/ssestream"
 
 	"goclaw"
 	"goclaw/internal/edge/provider"
@@ -108,20 +110,30 @@ func (p *Provider) Stream(ctx context.Context, req goclaw.ModelRequest, emit fun
 	defer cancel(nil)
 
 	w := p.line.Watch(cancel)
-	stream := p.completions.NewStreaming(call, p.params(req), option.WithMiddleware(
-		func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) { return w.Do(r, next) },
-	))
-	defer func() { _ = stream.Close() }()
+	if err := p.begin(call, req, w); err != nil {
+		return goclaw.ModelReply{}, p.failure(ctx, call, w, err)
+	}
+	// The SDK's own stream holds its largest chunk type several times over, for
+	// as long as the model is silent. This one holds what was received.
+	chunks := ssestream.NewStream[json.RawMessage](ssestream.NewDecoder(w.Response()), nil)
+	defer func() { _ = chunks.Close() }()
 
 	reply := &reply{provider: p.line.Provider, emit: emit}
-	for stream.Next() {
-		if err := reply.add(stream.Current()); err != nil {
+	for chunks.Next() {
+		if err := reply.take(chunks.Current()); err != nil {
 			return goclaw.ModelReply{}, p.failure(ctx, call, w, err)
 		}
 	}
-	err := stream.Err()
+	err := chunks.Err()
 	if reply.complete(err == nil) {
 		return reply.finish(), nil
 	}
 	return goclaw.ModelReply{}, p.failure(ctx, call, w, err)
+}
+
+// begin sends the request and returns once the reply has begun.
+func (p *Provider) begin(ctx context.Context, req goclaw.ModelRequest, w *provider.Watch) error {
+	return p.completions.NewStreaming(ctx, p.params(req), option.WithMiddleware(
+		func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) { return w.Do(r, next) },
+	)).Err()
 }

@@ -31,8 +31,16 @@ type reply struct {
 	counted  bool
 }
 
-// add folds one chunk in.
-func (r *reply) add(c sdk.ChatCompletionChunk) error {
+// take folds one chunk in.
+func (r *reply) take(raw json.RawMessage) error {
+	var c sdk.ChatCompletionChunk
+	if err := c.UnmarshalJSON(raw); err != nil {
+		return err
+	}
+	return r.add(&c)
+}
+
+func (r *reply) add(c *sdk.ChatCompletionChunk) error {
 	if c.Object == "error" { // the form of some servers, unknown to the SDK
 		return &streamError{body: []byte(c.RawJSON())}
 	}

@@ -80,8 +80,8 @@ func (s *Store) Post(ctx context.Context, run string, item goclaw.InboxItem) err
 func (s *Store) Resume(ctx context.Context, run string, now goclaw.Millis) (resumed goclaw.Run, err error) {
 	err = s.do(ctx, "resume run", func() error {
 		r := s.byID[run]
-		if r == nil || r.State != goclaw.StateWaiting || r.WaitsFor != goclaw.WaitPerson {
-			return fmt.Errorf("no run %s waits for a person: %w", run, goclaw.ErrNotFound)
+		if r == nil || r.State != goclaw.StateWaiting {
+			return fmt.Errorf("no run %s waits: %w", run, goclaw.ErrNotFound)
 		}
 		r.WakeAt = store.Sooner(r.WakeAt, now)
 		resumed = r.copied()

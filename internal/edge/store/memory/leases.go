@@ -45,7 +45,7 @@ func (s *Store) abandoned(r *record, c goclaw.ClaimRequest) bool {
 	case goclaw.StateInterrupted:
 		return true
 	case goclaw.StateRunning:
-		return s.leases[r.Owner] <= c.Now || c.DeadOwners && r.Owner != c.Owner
+		return r.Owner != c.Owner && (s.leases[r.Owner] <= c.Now || c.DeadOwners)
 	}
 	return false
 }
@@ -56,7 +56,8 @@ func (s *Store) claimReady(c goclaw.ClaimRequest, claimed []goclaw.Claimed) []go
 		return r.State == goclaw.StateQueued || r.State == goclaw.StateWaiting && r.WakeAt != 0 && r.WakeAt <= c.Now
 	})
 	for _, r := range turns {
-		if len(claimed) < c.Max {
+		fresh := r.State == goclaw.StateQueued && c.TurnsBefore != 0 && r.CreatedAt >= c.TurnsBefore
+		if len(claimed) < c.Max && !fresh {
 			claimed = append(claimed, s.claim(r, c))
 		}
 	}
@@ -122,9 +123,7 @@ func (s *Store) claim(r *record, c goclaw.ClaimRequest) goclaw.Claimed {
 	r.WaitsFor, r.WakeAt = "", 0
 	if r.StartedAt == 0 {
 		r.StartedAt = c.Now
-		if r.Profile.TimeoutMs > 0 {
-			r.Deadline = c.Now + goclaw.Millis(r.Profile.TimeoutMs)
-		}
+		r.Deadline = store.Deadline(r.Profile, c.Now)
 	}
 	s.lose(r.ID)
 	released := was == goclaw.StateInterrupted

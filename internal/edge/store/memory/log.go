@@ -140,7 +140,7 @@ func (s *Store) End(ctx context.Context, f goclaw.Fence, e goclaw.Ending) error 
 		if o := e.Outbox; o != nil && s.outbound(o.ID) != nil {
 			return fmt.Errorf("there is an outbound %s already", o.ID)
 		}
-		if e.IfQuiet && (s.pendingFor(r.Session, e.Consume) > 0 || s.hasWorkers(r.ID)) {
+		if e.IfQuiet && (s.pendingFor(r.Session, e.Consume) > 0 || s.hasWorkers(r.Session)) {
 			return fmt.Errorf("run %s: %w", r.ID, goclaw.ErrWoken)
 		}
 		s.append(r, e.Batch, events)
@@ -181,18 +181,33 @@ func (s *Store) finish(r *record, e goclaw.Ending) {
 	if e.Wake == nil {
 		return
 	}
-	if parent := s.byID[r.Parent]; parent != nil && parent.State == goclaw.StateWaiting && parent.WaitsFor == goclaw.WaitWorkers {
+	for _, waiting := range s.open {
+		if waiting.Session != r.Requester || waiting.State != goclaw.StateWaiting || waiting.WaitsFor != goclaw.WaitWorkers {
+			continue
+		}
 		at := e.Wake.Last
-		if s.hasWorkers(parent.ID) {
+		if s.left(r, e.Wake.Together) {
 			at = e.Wake.Next
 		}
-		parent.WakeAt = store.Sooner(parent.WakeAt, at)
+		waiting.WakeAt = store.Sooner(waiting.WakeAt, at)
 	}
 }
 
-// hasWorkers reports whether a run that this one spawned has not ended.
-func (s *Store) hasWorkers(run string) bool {
-	return slices.ContainsFunc(s.open, func(o *record) bool { return o.Parent == run && o.Trigger == goclaw.TriggerSpawn })
+// left reports whether a worker is left that an ended one waits with: of the
+// same requester, or with together of the same run and announced together.
+func (s *Store) left(ended *record, together bool) bool {
+	return slices.ContainsFunc(s.open, func(o *record) bool {
+		with := o.Requester == ended.Requester
+		if together {
+			with = o.Parent == ended.Parent && o.Announce == goclaw.AnnounceTogether
+		}
+		return with && o.Trigger == goclaw.TriggerSpawn
+	})
+}
+
+// hasWorkers reports whether a run that the session asked for has not ended.
+func (s *Store) hasWorkers(session goclaw.SessionKey) bool {
+	return slices.ContainsFunc(s.open, func(o *record) bool { return o.Requester == session && o.Trigger == goclaw.TriggerSpawn })
 }
 
 // Suspend appends, and gives the run's slot back.
@@ -205,12 +220,12 @@ func (s *Store) Suspend(ctx context.Context, f goclaw.Fence, w goclaw.Suspension
 		if err != nil {
 			return err
 		}
-		left := w.For == goclaw.WaitWorkers && w.Until == 0 && !s.hasWorkers(r.ID)
-		if r.CancelAt != 0 || left || s.pendingFor(r.Session, w.Consume) != w.Seen {
+		left := w.For == goclaw.WaitWorkers && w.Until == 0 && !s.hasWorkers(r.Session)
+		if left || s.pendingFor(r.Session, w.Consume) != w.Seen {
 			return fmt.Errorf("run %s: %w", r.ID, goclaw.ErrWoken)
 		}
 		s.append(r, w.Batch, events)
-		r.State, r.Owner, r.WaitsFor, r.WakeAt = goclaw.StateWaiting, "", w.For, w.Until
+		r.State, r.Owner, r.WaitsFor, r.WakeAt = goclaw.StateWaiting, "", w.For, store.Sooner(w.Until, r.Deadline)
 		return nil
 	})
 }

@@ -123,7 +123,7 @@ func (h *hall) look(b *pgx.Batch, leaseTime *goclaw.Millis, c goclaw.ClaimReques
 			SELECT `+columns+` FROM runs WHERE state = 'interrupted' AND (NOT $1 OR cancel_at IS NOT NULL)
 			UNION ALL
 			SELECT `+columns+` FROM (SELECT id FROM processes
-					WHERE lease_until <= `+now("$2")+` OR $3 AND id <> $4 OFFSET 0) AS gone,
+					WHERE (lease_until <= `+now("$2")+` OR $3) AND id <> $4 OFFSET 0) AS gone,
 				LATERAL (SELECT * FROM runs WHERE owner = gone.id AND state = 'running' AND (NOT $1 OR cancel_at IS NOT NULL) OFFSET 0) AS runs
 			) AS abandoned
 		ORDER BY ordinal LIMIT $5`, c.OnlyCancelled, leaseTime, c.DeadOwners, c.Owner, c.Max), &h.abandoned)
@@ -132,11 +132,12 @@ func (h *hall) look(b *pgx.Batch, leaseTime *goclaw.Millis, c goclaw.ClaimReques
 	}
 	candidates(queue(b, `SELECT * FROM (
 			(SELECT `+columns+` FROM runs
-				WHERE state = 'queued' AND cancel_at IS NULL AND head AND trigger <> 'spawn' ORDER BY ordinal LIMIT $1)
+				WHERE state = 'queued' AND cancel_at IS NULL AND head AND trigger <> 'spawn'
+					AND ($3::bigint = 0 OR created_at < $3) ORDER BY ordinal LIMIT $1)
 			UNION ALL
 			SELECT `+columns+` FROM runs
 				WHERE state = 'waiting' AND cancel_at IS NULL AND head AND wake_at <= $2 AND trigger <> 'spawn') AS turns
-		ORDER BY ordinal LIMIT $1`, c.Max, c.Now), &h.turns)
+		ORDER BY ordinal LIMIT $1`, c.Max, c.Now, c.TurnsBefore), &h.turns)
 	// The lines of lanes and agents are found one by one, by their heads.
 	candidates(queue(b, `WITH RECURSIVE line (lane, agent) AS (
 			(SELECT lane, agent FROM runs
@@ -248,7 +249,7 @@ func (s *Store) claim(ctx context.Context, op string, c goclaw.ClaimRequest, tur
 					ON runs.ordinal = chosen.ordinal AND runs.epoch = chosen.epoch AND runs.state = chosen.state
 				WHERE EXISTS (SELECT 1 FROM turnstile WHERE taken_by = $1)
 					AND (runs.state <> 'running' OR EXISTS (SELECT 1 FROM processes
-						WHERE id = runs.owner AND (lease_until <= `+now("$7")+` OR $9 AND id <> $5)))
+						WHERE id = runs.owner AND (lease_until <= `+now("$7")+` OR $9) AND id <> $5))
 				FOR UPDATE OF runs SKIP LOCKED
 			), lease AS (
 				INSERT INTO processes (id, lease_until) SELECT $5, `+now("$7")+` + $8 WHERE EXISTS (SELECT 1 FROM locked)
@@ -258,7 +259,8 @@ func (s *Store) claim(ctx context.Context, op string, c goclaw.ClaimRequest, tur
 			)
 			UPDATE runs SET epoch = epoch + 1, state = 'running', owner = $5, started_at = coalesce(started_at, $6),
 				deadline = CASE WHEN started_at IS NULL
-					THEN $6 + nullif(greatest(coalesce((profile::json ->> 'timeoutMs')::bigint, 0), 0), 0) ELSE deadline END,
+					THEN least($6 + nullif(greatest(coalesce((profile::json ->> 'timeoutMs')::bigint, 0), 0), 0),
+						nullif((profile::json ->> 'until')::bigint, 0)) ELSE deadline END,
 				waits_for = '', wake_at = NULL
 			FROM locked WHERE runs.ordinal = locked.ordinal RETURNING `+runColumns,
 			me, ordinals, epochs, states, c.Owner, c.Now, s.leaseTime(c.Now), c.Lease.Milliseconds(), c.DeadOwners), &runs)

@@ -4,17 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
-
 	"goclaw"
 	"goclaw/internal/edge/store"
 )
 
 // closing is what must be known before a run ends, besides its own row.
 type closing struct {
-	parent  int64 // ordinal of the parent if that waits for its workers, else 0
-	wakeAt  goclaw.Millis
-	others  bool // the parent has other unended workers
+	others  bool // workers are left that its requester waits with
 	pending int
 	workers bool
 	next    int64 // ordinal of the run that follows in the session, else 0
@@ -23,15 +19,13 @@ type closing struct {
 	reply   bool
 }
 
-// ask queues the questions. The parent's row stays locked, so that of two
-// workers that end at once the second knows of the first, and so does the
-// session's, at whose head another run is put. What depends on them is asked
-// last.
+// ask queues the questions. Two sessions stay locked: the requester's, so that
+// of two workers that end at once the second knows of the first, and whoever
+// begins to wait for them knows of both; and its own, at whose head another run
+// is put. What depends on them is asked last.
 func (n *closing) ask(t *tx, run string, e goclaw.Ending) {
 	*n = closing{}
-	each(t.queue(`SELECT CASE WHEN state = 'waiting' AND waits_for = 'workers' THEN ordinal ELSE 0 END, coalesce(wake_at, 0)
-		FROM runs WHERE id = (SELECT CASE trigger WHEN 'spawn' THEN parent END FROM runs WHERE id = $1) FOR UPDATE`, run),
-		func(rows pgx.Rows) error { return scan(rows, &n.parent, &n.wakeAt) })
+	t.queue(`SELECT 1 FROM sessions WHERE key = (SELECT requester_key FROM runs WHERE id = $1) FOR NO KEY UPDATE`, run)
 	t.queue(`UPDATE sessions SET updated_at = greatest(updated_at, $2) WHERE key = (SELECT session_key FROM runs WHERE id = $1)`, run, e.Now)
 	var item, reply string
 	if e.Announce != nil {
@@ -40,21 +34,28 @@ func (n *closing) ask(t *tx, run string, e goclaw.Ending) {
 	if e.Outbox != nil {
 		reply = e.Outbox.ID
 	}
-	into(t.queue(`SELECT EXISTS (SELECT 1 FROM runs WHERE parent = (SELECT nullif(parent, '') FROM runs WHERE id = $1) AND parent <> ''
-				AND id <> $1 AND trigger = 'spawn' AND coalesce(finished_at, -1) = -1),
+	into(t.queue(`SELECT CASE WHEN $5 THEN
+				EXISTS (SELECT 1 FROM runs WHERE parent = (SELECT nullif(parent, '') FROM runs WHERE id = $1)
+					AND id <> $1 AND trigger = 'spawn' AND announce = 'together' AND coalesce(finished_at, -1) = -1)
+			ELSE
+				EXISTS (SELECT 1 FROM runs WHERE requester_key = (SELECT nullif(requester_key, '') FROM runs WHERE id = $1) AND requester_key <> ''
+					AND id <> $1 AND trigger = 'spawn' AND coalesce(finished_at, -1) = -1)
+			END,
 			coalesce((SELECT ordinal FROM runs WHERE session_key = (SELECT session_key FROM runs WHERE id = $1)
 				AND finished_at IS NULL AND id <> $1 ORDER BY ordinal LIMIT 1), 0),
 			EXISTS (SELECT 1 FROM holds WHERE run_id = $1 AND NOT spent),
 			EXISTS (SELECT 1 FROM inbox WHERE id = $2), EXISTS (SELECT 1 FROM outbox WHERE id = $3), `+newsOf("$1", "$4"),
-		run, item, reply, notNil(e.Consume)), &n.others, &n.next, &n.holds, &n.item, &n.reply, &n.pending, &n.workers)
+		run, item, reply, notNil(e.Consume), e.Wake != nil && e.Wake.Together),
+		&n.others, &n.next, &n.holds, &n.item, &n.reply, &n.pending, &n.workers)
 }
 
 // newsOf are the columns that tell how much is pending for a run's session,
-// without some items, and whether the run has unended workers.
+// without some items, and whether that has unended workers.
 func newsOf(run, without string) string {
 	return `(SELECT count(*) FROM inbox WHERE session_key = (SELECT session_key FROM runs WHERE id = ` + run + `)
 			AND consumed_at IS NULL AND parked_at IS NULL AND id <> ALL (` + without + `::text[])),
-		EXISTS (SELECT 1 FROM runs WHERE parent = ` + run + ` AND parent <> '' AND coalesce(finished_at, -1) = -1 AND trigger = 'spawn')`
+		EXISTS (SELECT 1 FROM runs WHERE requester_key = (SELECT session_key FROM runs WHERE id = ` + run + `) AND requester_key <> ''
+			AND coalesce(finished_at, -1) = -1 AND trigger = 'spawn')`
 }
 
 // notNil is an empty list instead of none, which would be NULL.
@@ -142,12 +143,15 @@ func (t *tx) close(r *record, p *page, e goclaw.Ending, n closing) error {
 	if e.Outbox != nil {
 		t.putReply(*e.Outbox, e.Now)
 	}
-	if e.Wake != nil && n.parent != 0 {
+	if e.Wake != nil {
 		at := e.Wake.Last
 		if n.others {
 			at = e.Wake.Next
 		}
-		t.wakeAt(n.parent, n.wakeAt, at)
+		if at != 0 {
+			t.write(`UPDATE runs SET wake_at = $2 WHERE session_key = (SELECT requester_key FROM runs WHERE ordinal = $1)
+				AND finished_at IS NULL AND state = 'waiting' AND waits_for = 'workers' AND (wake_at IS NULL OR wake_at > $2)`, r.Ordinal, at)
+		}
 	}
 	t.wake(r.ID)
 	return nil
@@ -185,6 +189,7 @@ func (s *Store) Suspend(ctx context.Context, f goclaw.Fence, w goclaw.Suspension
 		var workers bool
 		t.lock(&r, f.Run)
 		p.inquire(t)
+		t.queue(`SELECT 1 FROM sessions WHERE key = (SELECT session_key FROM runs WHERE id = $1) FOR NO KEY UPDATE`, f.Run)
 		into(t.queue(`SELECT `+newsOf("$1", "$2"), f.Run, notNil(w.Consume)), &pending, &workers)
 		if err := t.ask(); err != nil {
 			return err
@@ -201,7 +206,7 @@ func (s *Store) Suspend(ctx context.Context, f goclaw.Fence, w goclaw.Suspension
 			return err
 		}
 		left := w.For == goclaw.WaitWorkers && w.Until == 0 && !workers
-		if left || r.CancelAt != 0 || pending != w.Seen {
+		if left || pending != w.Seen {
 			return fmt.Errorf("run %s: %w", f.Run, goclaw.ErrWoken)
 		}
 		c := &change{}
@@ -211,7 +216,7 @@ func (s *Store) Suspend(ctx context.Context, f goclaw.Fence, w goclaw.Suspension
 		c.to("state", goclaw.StateWaiting)
 		c.to("owner", "")
 		c.to("waits_for", w.For)
-		c.to("wake_at", orNull(w.Until))
+		c.to("wake_at", orNull(store.Sooner(w.Until, r.Deadline)))
 		c.run(t, r.Ordinal)
 		if w.Until != 0 && w.Until <= w.Now {
 			t.wake(r.ID)

@@ -89,12 +89,12 @@ func (s *Store) Resume(ctx context.Context, run string, now goclaw.Millis) (gocl
 	err := s.write(ctx, op, func(t *tx) error {
 		t.again = true
 		collectRuns(t.write(`UPDATE runs SET wake_at = least(wake_at, nullif($2::bigint, 0))
-			WHERE id = $1 AND state = 'waiting' AND waits_for = 'person' RETURNING `+runColumns, run, now), &resumed)
+			WHERE id = $1 AND state = 'waiting' RETURNING `+runColumns, run, now), &resumed)
 		t.wake(run)
 		return nil
 	})
 	if err == nil && len(resumed) == 0 {
-		err = fmt.Errorf("%s: no run %s waits for a person: %w", op, run, goclaw.ErrNotFound)
+		err = fmt.Errorf("%s: no run %s waits: %w", op, run, goclaw.ErrNotFound)
 	}
 	if err != nil {
 		return goclaw.Run{}, err

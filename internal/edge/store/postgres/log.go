@@ -27,13 +27,13 @@ type record struct {
 // sees all other rows as they were before.
 func (t *tx) lock(r *record, run string) {
 	*r = record{}
-	each(t.queue(`SELECT ordinal, id, session_key, root, parent, trigger, state, epoch, owner, coalesce(cancel_at, 0),
+	each(t.queue(`SELECT ordinal, id, session_key, root, parent, trigger, state, epoch, owner, coalesce(cancel_at, 0), coalesce(deadline, 0),
 			input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd,
 			waits_for, coalesce(wake_at, 0), recovery, profile FROM runs WHERE id = $1 FOR UPDATE`, run), func(rows pgx.Rows) error {
 		var session string
 		var last, profile []byte
 		u := &r.Usage
-		err := scan(rows, &r.Ordinal, &r.ID, &session, &r.Root, &r.Parent, &r.Trigger, &r.State, &r.Epoch, &r.Owner, &r.CancelAt,
+		err := scan(rows, &r.Ordinal, &r.ID, &session, &r.Root, &r.Parent, &r.Trigger, &r.State, &r.Epoch, &r.Owner, &r.CancelAt, &r.Deadline,
 			&u.Input, &u.Output, &u.CacheRead, &u.CacheWrite, &u.CostUSD, &r.WaitsFor, &r.WakeAt, &last, &profile)
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -24,6 +25,11 @@ var databases atomic.Int64
 const template = "goclaw_template"
 
 func TestMain(m *testing.M) {
+	// Each random comparison takes processes of the server and hundreds of round
+	// trips; -rapid.checks=N makes more of them.
+	if err := flag.Set("rapid.checks", "40"); err != nil {
+		panic(err)
+	}
 	ctx := context.Background()
 	s, err := pgtest.Start(ctx, "", "fsync=off", "synchronous_commit=on", "autovacuum=off")
 	switch {

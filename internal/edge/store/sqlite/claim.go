@@ -66,7 +66,7 @@ func (t *tx) overdue(ctx context.Context, c goclaw.ClaimRequest) ([]candidate, e
 		SELECT ordinal, state FROM runs WHERE state = 'interrupted' AND (NOT ?1 OR cancel_at IS NOT NULL)
 		UNION ALL
 		SELECT runs.ordinal, runs.state FROM processes CROSS JOIN runs ON runs.owner = processes.id
-		WHERE (processes.lease_until <= ?2 OR ?3 AND processes.id <> ?4)
+		WHERE (processes.lease_until <= ?2 OR ?3) AND processes.id <> ?4
 			AND runs.state = 'running' AND (NOT ?1 OR runs.cancel_at IS NOT NULL)
 		ORDER BY 1 LIMIT ?5 + 0`,
 		flag(c.OnlyCancelled), c.Now, flag(c.DeadOwners), c.Owner, c.Max-len(found))
@@ -88,11 +88,12 @@ func (t *tx) ready(ctx context.Context, c goclaw.ClaimRequest, limit int) ([]can
 	var found []candidate
 	err := t.query(ctx, collectCandidates(&found), `
 		SELECT * FROM (SELECT ordinal, state FROM runs
-			WHERE state = 'queued' AND cancel_at IS NULL AND head = 1 AND trigger <> 'spawn' ORDER BY ordinal LIMIT ?1 + 0)
+			WHERE state = 'queued' AND cancel_at IS NULL AND head = 1 AND trigger <> 'spawn'
+				AND (?3 = 0 OR created_at < ?3) ORDER BY ordinal LIMIT ?1 + 0)
 		UNION ALL
 		SELECT ordinal, state FROM runs INDEXED BY runs_wake_turns
 			WHERE state = 'waiting' AND cancel_at IS NULL AND head = 1 AND trigger <> 'spawn' AND wake_at <= ?2
-		ORDER BY 1 LIMIT ?1 + 0`, limit, c.Now)
+		ORDER BY 1 LIMIT ?1 + 0`, limit, c.Now, c.TurnsBefore)
 	if err != nil || len(found) == limit {
 		return found, err
 	}
@@ -228,9 +229,13 @@ func (s *Store) Queue(ctx context.Context) ([]string, error) {
 // claim makes the candidates the owner's and appends them to claimed. What an
 // earlier owner held of them counts as spent from now on.
 func (t *tx) claim(ctx context.Context, c goclaw.ClaimRequest, found []candidate, claimed []goclaw.Claimed) ([]goclaw.Claimed, error) {
+	const (
+		timeout = `(?3 + nullif(max(coalesce(json_extract(profile, '$.timeoutMs'), 0), 0), 0))`
+		until   = `nullif(json_extract(profile, '$.until'), 0)`
+	)
 	query := `UPDATE runs SET epoch = epoch + 1, state = 'running', owner = ?2, started_at = coalesce(started_at, ?3),
-			deadline = CASE WHEN started_at IS NULL
-				THEN ?3 + nullif(max(coalesce(json_extract(profile, '$.timeoutMs'), 0), 0), 0) ELSE deadline END,
+			deadline = CASE WHEN started_at IS NOT NULL THEN deadline
+				ELSE min(coalesce(` + timeout + `, ` + until + `), coalesce(` + until + `, ` + timeout + `)) END,
 			waits_for = '', wake_at = NULL
 		WHERE ordinal = ?1 RETURNING ` + returnedRunColumns()
 	for _, one := range found {

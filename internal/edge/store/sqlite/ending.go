@@ -40,21 +40,21 @@ func (s *Store) End(ctx context.Context, f goclaw.Fence, e goclaw.Ending) error 
 	})
 }
 
-// quiet returns ErrWoken if something is pending for the run or it has workers.
+// quiet returns ErrWoken if the run's session has pending items or workers.
 func (t *tx) quiet(ctx context.Context, run string, r record) error {
-	pending, workers, err := t.news(ctx, run, r)
+	pending, workers, err := t.news(ctx, r)
 	if err == nil && (pending > 0 || workers) {
 		err = fmt.Errorf("run %s: %w", run, goclaw.ErrWoken)
 	}
 	return err
 }
 
-// news counts what is pending for the run's session and tells whether the run
-// has unended workers.
-func (t *tx) news(ctx context.Context, run string, r record) (pending int, workers bool, err error) {
-	err = t.row(ctx, `SELECT (SELECT count(*) FROM inbox WHERE session_key = ? AND consumed_at IS NULL AND parked_at IS NULL),
-			EXISTS (SELECT 1 FROM runs WHERE parent = ? AND finished_at IS NULL AND trigger = 'spawn')`,
-		[]any{r.session, run}, &pending, &workers)
+// news counts what is pending for the run's session and tells whether that has
+// unended workers.
+func (t *tx) news(ctx context.Context, r record) (pending int, workers bool, err error) {
+	err = t.row(ctx, `SELECT (SELECT count(*) FROM inbox WHERE session_key = ?1 AND consumed_at IS NULL AND parked_at IS NULL),
+			EXISTS (SELECT 1 FROM runs WHERE requester_key = ?1 AND finished_at IS NULL AND trigger = 'spawn')`,
+		[]any{r.session}, &pending, &workers)
 	return pending, workers, err
 }
 
@@ -78,7 +78,7 @@ func (t *tx) finish(ctx context.Context, run string, r record, e goclaw.Ending) 
 }
 
 // hand passes on what the run leaves: artifacts, what it gives back, its
-// announcement, its reply, and the word to its parent.
+// announcement, its reply, and the word to who waits for it.
 func (t *tx) hand(ctx context.Context, run string, r record, e goclaw.Ending) error {
 	for _, a := range e.Artifacts {
 		if err := t.putArtifact(ctx, run, a, e.Now); err != nil {
@@ -104,18 +104,23 @@ func (t *tx) hand(ctx context.Context, run string, r record, e goclaw.Ending) er
 		}
 	}
 	if e.Wake != nil {
-		return t.wakeParent(ctx, r, *e.Wake)
+		return t.wakeRequester(ctx, r, *e.Wake)
 	}
 	return nil
 }
 
-func (t *tx) wakeParent(ctx context.Context, r record, w goclaw.Wake) error {
-	var parent int64
+// wakeRequester tells the run of the requester's session that waits for its
+// workers, if there is one: it is the head of the session.
+func (t *tx) wakeRequester(ctx context.Context, r record, w goclaw.Wake) error {
+	var waiting int64
 	var workers bool
-	err := t.row(ctx, `SELECT parent.ordinal,
-			EXISTS (SELECT 1 FROM runs WHERE parent = parent.id AND finished_at IS NULL AND trigger = 'spawn')
-		FROM runs AS child JOIN runs AS parent ON parent.id = child.parent
-		WHERE child.ordinal = ? AND parent.state = 'waiting' AND parent.waits_for = 'workers'`, []any{r.ordinal}, &parent, &workers)
+	err := t.row(ctx, `SELECT waiting.ordinal,
+			CASE WHEN ?2 THEN EXISTS (SELECT 1 FROM runs WHERE parent = ended.parent AND finished_at IS NULL
+					AND trigger = 'spawn' AND announce = 'together')
+				ELSE EXISTS (SELECT 1 FROM runs WHERE requester_key = ended.requester_key AND finished_at IS NULL AND trigger = 'spawn') END
+		FROM runs AS ended JOIN runs AS waiting ON waiting.session_key = ended.requester_key
+		WHERE ended.ordinal = ?1 AND ended.requester_key <> '' AND waiting.finished_at IS NULL
+			AND waiting.state = 'waiting' AND waiting.waits_for = 'workers'`, []any{r.ordinal, flag(w.Together)}, &waiting, &workers)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -126,7 +131,7 @@ func (t *tx) wakeParent(ctx context.Context, r record, w goclaw.Wake) error {
 	if workers {
 		at = w.Next
 	}
-	return t.wakeAt(ctx, parent, at)
+	return t.wakeAt(ctx, waiting, at)
 }
 
 // wakeAt makes a waiting run go on at a moment, unless it does so earlier.
@@ -156,14 +161,15 @@ func (s *Store) Suspend(ctx context.Context, f goclaw.Fence, w goclaw.Suspension
 		if err := t.append(ctx, f.Run, r, w.Batch, rows); err != nil {
 			return err
 		}
-		pending, workers, err := t.news(ctx, f.Run, r)
+		pending, workers, err := t.news(ctx, r)
 		if err != nil {
 			return err
 		}
-		if left := w.For == goclaw.WaitWorkers && w.Until == 0 && !workers; left || r.cancelled || pending != w.Seen {
+		if left := w.For == goclaw.WaitWorkers && w.Until == 0 && !workers; left || pending != w.Seen {
 			return fmt.Errorf("run %s: %w", f.Run, goclaw.ErrWoken)
 		}
-		_, err = t.exec(ctx, `UPDATE runs SET state = 'waiting', owner = '', waits_for = ?, wake_at = nullif(?, 0) WHERE ordinal = ?`,
+		_, err = t.exec(ctx, `UPDATE runs SET state = 'waiting', owner = '', waits_for = ?1,
+			wake_at = min(coalesce(nullif(?2, 0), deadline), coalesce(deadline, ?2)) WHERE ordinal = ?3`,
 			w.For, w.Until, r.ordinal)
 		return err
 	})

@@ -176,7 +176,7 @@ func life(t *testing.T, s *Store) {
 	}
 	var fence goclaw.Fence
 	for _, id := range []string{"r1", "r2"} {
-		a := goclaw.Acceptance{Run: goclaw.Run{ID: id, Session: key, Requester: key, Trigger: goclaw.TriggerSpawn, State: goclaw.StateQueued},
+		a := goclaw.Acceptance{Run: goclaw.Run{ID: id, Session: key, Requester: goclaw.MainKey("boss"), Trigger: goclaw.TriggerSpawn, State: goclaw.StateQueued},
 			Key: id, MaxChildren: 5, MaxTreeRuns: 5, Coalesce: id == "r2"}
 		_, _, err := s.Accept(ctx, a)
 		check(err)

@@ -96,9 +96,9 @@ func (s *Store) Resume(ctx context.Context, run string, now goclaw.Millis) (gocl
 	var resumed []goclaw.Run
 	err := s.write(ctx, "resume run", func(ctx context.Context, t *tx) error {
 		var ordinal int64
-		err := t.row(ctx, `SELECT ordinal FROM runs WHERE id = ? AND state = 'waiting' AND waits_for = 'person'`, []any{run}, &ordinal)
+		err := t.row(ctx, `SELECT ordinal FROM runs WHERE id = ? AND state = 'waiting'`, []any{run}, &ordinal)
 		if errors.Is(err, sql.ErrNoRows) {
-			return fmt.Errorf("no run %s waits for a person: %w", run, goclaw.ErrNotFound)
+			return fmt.Errorf("no run %s waits: %w", run, goclaw.ErrNotFound)
 		}
 		if err != nil {
 			return err

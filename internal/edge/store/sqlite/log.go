@@ -13,19 +13,17 @@ import (
 
 // record is a fenced run's place in the tables.
 type record struct {
-	ordinal   int64
-	session   string
-	cancelled bool // its cancellation was asked
-	next      int  // the seq of its next event
+	ordinal int64
+	session string
+	next    int // the seq of its next event
 }
 
 // fence finds the run that f claims, or ErrFenced if the claim does not hold.
 func (t *tx) fence(ctx context.Context, f goclaw.Fence) (record, error) {
 	var r record
-	err := t.row(ctx, `SELECT ordinal, session_key, cancel_at IS NOT NULL,
-			coalesce((SELECT max(seq) + 1 FROM events WHERE run_id = runs.id), 0)
+	err := t.row(ctx, `SELECT ordinal, session_key, coalesce((SELECT max(seq) + 1 FROM events WHERE run_id = runs.id), 0)
 		FROM runs WHERE id = ? AND epoch = ? AND owner = ? AND state = 'running'`,
-		[]any{f.Run, f.Epoch, f.Owner}, &r.ordinal, &r.session, &r.cancelled, &r.next)
+		[]any{f.Run, f.Epoch, f.Owner}, &r.ordinal, &r.session, &r.next)
 	if errors.Is(err, sql.ErrNoRows) {
 		return record{}, fmt.Errorf("run %s, epoch %d of %s: %w", f.Run, f.Epoch, f.Owner, goclaw.ErrFenced)
 	}

@@ -121,6 +121,19 @@ func testClaimLimits(w *world) {
 	w.claims(c, "y001")
 }
 
+// testClaimTurnsBefore: fresh turns are left to those who accepted them, for a
+// while.
+func testClaimTurnsBefore(w *world) {
+	requester := w.begin(w.turn("a", "a"), "o")
+	w.accept(w.turn("fresh", "b"))
+	w.accept(w.spawn("worker", requester))
+	c := w.request("o2", 9)
+	c.TurnsBefore = w.now
+	w.claims(c, "worker")
+	c.TurnsBefore++
+	w.claims(c, "fresh")
+}
+
 // testClaimWoken: runs that wake compete with queued ones like any other.
 func testClaimWoken(w *world) {
 	a, b := w.begin(w.turn("a", "a"), "o"), w.begin(w.turn("b", "b"), "o")

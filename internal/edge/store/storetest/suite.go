@@ -53,6 +53,7 @@ func leasesExamples() []example {
 		{"claim within the limits of lanes and agents", testClaimLimits},
 		{"claim what wakes", testClaimWaiting},
 		{"claim what wakes as the rest", testClaimWoken},
+		{"claim turns that are left to others", testClaimTurnsBefore},
 		{"claim tells who let go", testClaimTakenOver},
 		{"queue", testQueue},
 		{"heartbeat", testHeartbeat},
@@ -81,6 +82,8 @@ func waitingExamples() []example {
 	return []example{
 		{"suspend", testSuspend},
 		{"suspend unless woken", testSuspendWoken},
+		{"suspend until the deadline", testSuspendDeadline},
+		{"wake by the last of a group", testWakeTogether},
 		{"suspend refuses", testSuspendRefuses},
 		{"waiting holds no slot", testWaitingHoldsNoSlot},
 		{"workers wake their parent", testWake},

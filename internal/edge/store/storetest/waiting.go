@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"fmt"
+
 	"goclaw"
 )
 
@@ -82,13 +84,54 @@ func testSuspendWoken(w *world) {
 	w.wakesAt("parent", w.now+9, "suspended with a limit")
 	w.same("pending", w.pendingIDs(parent.Session), []string(nil))
 
-	// Nobody waits once it is to be cancelled.
+	// Who is to be cancelled does not wait for long.
 	other := w.begin(w.turn("other", "b"), "o")
 	_, err := w.Cancel(ctx, goclaw.Cancellation{Run: "other", Now: w.now})
 	w.ok(err)
-	err = w.Suspend(ctx, other.Fence(), goclaw.Suspension{For: goclaw.WaitPerson, Batch: w.batch(0, 1)})
-	w.fails("Suspend of a cancelled run", err, goclaw.ErrWoken)
-	w.same("events", w.events("other"), []goclaw.Event(nil))
+	w.ok(w.Suspend(ctx, other.Fence(), goclaw.Suspension{For: goclaw.WaitPerson, Batch: w.batch(0, 1)}))
+	w.claims(w.request("o", 9), "other")
+}
+
+// testSuspendDeadline: a deadline wakes whoever waits, whatever for.
+func testSuspendDeadline(w *world) {
+	for i, until := range []goclaw.Millis{0, 50, 500} {
+		r := w.turn(fmt.Sprintf("r%d", i), fmt.Sprintf("a%d", i))
+		r.Run.Profile.TimeoutMs, r.Run.Profile.Until = 1000, w.now+100
+		run := w.begin(r, "o")
+		if run.Deadline != w.now+100 {
+			w.Fatalf("the deadline is %d, want %d", run.Deadline, w.now+100)
+		}
+		s := goclaw.Suspension{For: goclaw.WaitPerson}
+		if until != 0 {
+			s.Until = w.now + until
+		}
+		w.ok(w.Suspend(w.Context(), run.Fence(), s))
+		w.wakesAt(run.ID, []goclaw.Millis{w.now + 100, w.now + 50, w.now + 100}[i], "suspended with a deadline")
+	}
+}
+
+// testWakeTogether: only who is announced together with the one that ends is
+// waited for.
+func testWakeTogether(w *world) {
+	lead := w.begin(w.turn("lead", "a"), "o")
+	var workers []goclaw.Run
+	for i, mode := range []goclaw.AnnounceMode{goclaw.AnnounceTogether, goclaw.AnnounceTogether, goclaw.AnnounceEach, goclaw.AnnounceNone} {
+		a := w.spawn(fmt.Sprintf("w%d", i), lead)
+		a.Run.Announce = mode
+		workers = append(workers, w.begin(a, "o"))
+	}
+	w.suspend(lead, 0)
+	ends := func(r goclaw.Run, together bool) {
+		w.ok(w.End(w.Context(), r.Fence(), goclaw.Ending{
+			State: goclaw.StateCompleted, Batch: goclaw.Batch{Now: w.now},
+			Wake: &goclaw.Wake{Last: w.now + 1, Next: w.now + 100, Together: together},
+		}))
+	}
+	ends(workers[0], true)
+	w.wakesAt("lead", w.now+100, "a sibling of its group is left")
+	w.now += 10
+	ends(workers[1], true)
+	w.wakesAt("lead", w.now+1, "the last of its group")
 }
 
 func testSuspendRefuses(w *world) {
@@ -266,7 +309,8 @@ func testResume(w *world) {
 	w.fails("Resume of a run that was claimed", err, goclaw.ErrNotFound)
 	w.suspend(run, w.now+100)
 	_, err = w.Resume(ctx, "r", w.now)
-	w.fails("Resume of a run that waits for workers", err, goclaw.ErrNotFound)
+	w.ok(err)
+	w.wakesAt("r", w.now, "resumed while it waits for workers")
 }
 
 func testEndIfQuiet(w *world) {

@@ -3,5 +3,7 @@
 //
 // It decides nothing: the Spawner checks and accepts. Invariants: an agent
 // sees and controls only runs that its own session asked for, and reads only
-// sessions of its own agent; a worker is never offered other sessions.
+// sessions of its own agent; a worker is never offered other sessions. A wait
+// never polls and blocks nothing: it suspends its call, and a result that it
+// tells is taken with it, so that it is told once.
 package sessions

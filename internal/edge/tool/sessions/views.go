@@ -18,7 +18,7 @@ type session struct {
 func (d deps) list(ctx context.Context, in goclaw.Invocation) (any, error) {
 	q := struct{ Limit int }{Limit: 20}
 	if err := json.Unmarshal([]byte(in.Call.Arguments), &q); err != nil {
-		return nil, fmt.Errorf("arguments: %w", err)
+		return nil, goclaw.BadRequest("arguments: " + err.Error())
 	}
 	all, err := d.transcripts.AllSessions(ctx)
 	if err != nil {
@@ -45,7 +45,7 @@ func (d deps) history(ctx context.Context, in goclaw.Invocation) (any, error) {
 		Limit      int
 	}{Limit: 20}
 	if err := json.Unmarshal([]byte(in.Call.Arguments), &q); err != nil {
-		return nil, fmt.Errorf("arguments: %w", err)
+		return nil, goclaw.BadRequest("arguments: " + err.Error())
 	}
 	key, err := goclaw.ParseSessionKey(q.SessionKey)
 	if err != nil {
@@ -66,7 +66,7 @@ func (d deps) history(ctx context.Context, in goclaw.Invocation) (any, error) {
 		lines = append(lines, said(l.Events)...)
 	}
 	if len(lines) == 0 {
-		return nil, fmt.Errorf("%s has no transcript (sessions_list shows the sessions)", key)
+		return nil, goclaw.BadRequest(fmt.Sprintf("%s has no transcript (sessions_list shows the sessions)", key))
 	}
 	return lines[max(0, len(lines)-q.Limit):], nil
 }
@@ -91,7 +91,7 @@ func said(events []goclaw.Event) []line {
 }
 
 func (d deps) status(ctx context.Context, in goclaw.Invocation) (any, error) {
-	active, err := d.mine(ctx, in.Session, true)
+	active, err := d.mine(ctx, in.Session, goclaw.RunFilter{Active: true})
 	if err != nil {
 		return nil, err
 	}

@@ -62,14 +62,14 @@ func (s *Store) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, err
 	if f.Parent != "" {
 		and("parent = $%d AND parent <> ''", f.Parent)
 	}
-	switch {
-	case len(f.Triggers) == 1 && f.Triggers[0] == goclaw.TriggerSpawn:
-		query += ` AND trigger = 'spawn'` // as the indexes of workers have it
-	case len(f.Triggers) > 0:
+	if len(f.Triggers) > 0 {
 		and("trigger = ANY($%d)", f.Triggers)
 	}
-	if f.Active {
+	switch {
+	case f.Active && f.Parent == "" && f.Requester.IsZero():
 		query += ` AND finished_at IS NULL`
+	case f.Active:
+		query += ` AND coalesce(finished_at, -1) = -1`
 	}
 	if f.Ended {
 		query += ` AND finished_at IS NOT NULL`
@@ -79,7 +79,11 @@ func (s *Store) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, err
 		most = &f.Limit
 	}
 	args = append(args, most)
-	query += fmt.Sprintf(` ORDER BY ordinal DESC LIMIT $%d`, len(args))
+	order := "ordinal"
+	if f.Parent != "" || !f.Requester.IsZero() {
+		order = "ordinal + 0" // few are sorted, not all walked over in order
+	}
+	query += fmt.Sprintf(` ORDER BY %s DESC LIMIT $%d`, order, len(args))
 	var runs []goclaw.Run
 	err := s.read(ctx, "list runs", func(b *pgx.Batch) { collectRuns(queue(b, query, args...), &runs) })
 	return runs, err

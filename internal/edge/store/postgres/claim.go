@@ -122,9 +122,10 @@ func (h *hall) look(b *pgx.Batch, leaseTime *goclaw.Millis, c goclaw.ClaimReques
 	candidates(queue(b, `SELECT * FROM (
 			SELECT `+columns+` FROM runs WHERE state = 'interrupted' AND (NOT $1 OR cancel_at IS NOT NULL)
 			UNION ALL
-			SELECT `+columns+` FROM processes JOIN runs ON runs.owner = processes.id
-			WHERE (processes.lease_until <= `+now("$2")+` OR $3) AND processes.id <> $4
-				AND runs.state = 'running' AND (NOT $1 OR runs.cancel_at IS NOT NULL)) AS abandoned
+			SELECT `+columns+` FROM (SELECT id FROM processes
+					WHERE (lease_until <= `+now("$2")+` OR $3) AND id <> $4 OFFSET 0) AS gone,
+				LATERAL (SELECT * FROM runs WHERE owner = gone.id AND state = 'running' AND (NOT $1 OR cancel_at IS NOT NULL) OFFSET 0) AS runs
+			) AS abandoned
 		ORDER BY ordinal LIMIT $5`, c.OnlyCancelled, leaseTime, c.DeadOwners, c.Owner, c.Max), &h.abandoned)
 	if c.OnlyCancelled {
 		return
@@ -151,7 +152,11 @@ func (h *hall) look(b *pgx.Batch, leaseTime *goclaw.Millis, c goclaw.ClaimReques
 			ORDER BY ordinal LIMIT $1) AS runs`, c.Max), &h.queued)
 	candidates(queue(b, `SELECT `+columns+` FROM runs
 		WHERE state = 'waiting' AND cancel_at IS NULL AND head AND wake_at <= $1 AND trigger = 'spawn' ORDER BY ordinal`, c.Now), &h.awake)
-	countRunning(queue(b, runningWorkers), &h.running)
+	// Whoever is running is counted only if there is somebody to choose.
+	countRunning(queue(b, runningWorkers+`
+		AND (EXISTS (SELECT 1 FROM runs WHERE state = 'queued' AND cancel_at IS NULL AND head AND trigger = 'spawn')
+			OR EXISTS (SELECT 1 FROM runs WHERE state = 'waiting' AND cancel_at IS NULL AND head AND wake_at <= $1 AND trigger = 'spawn'))`+
+		byLine, c.Now), &h.running)
 }
 
 func candidates(q *pgx.QueuedQuery, list *[]candidate) {
@@ -163,7 +168,10 @@ func candidates(q *pgx.QueuedQuery, list *[]candidate) {
 	})
 }
 
-const runningWorkers = `SELECT lane, agent, count(*) FROM runs WHERE state = 'running' AND trigger = 'spawn' GROUP BY lane, agent`
+const (
+	runningWorkers = `SELECT lane, agent, count(*) FROM runs WHERE state = 'running' AND trigger = 'spawn'`
+	byLine         = ` GROUP BY lane, agent`
+)
 
 func countRunning(q *pgx.QueuedQuery, sum *store.Running) {
 	each(q, func(rows pgx.Rows) error {
@@ -317,7 +325,7 @@ func (s *Store) Queue(ctx context.Context) ([]string, error) {
 	err := s.read(ctx, "read queue", func(b *pgx.Batch) {
 		ready, names = nil, map[int64]string{}
 		running = store.Running{Lane: map[string]int{}, Agent: map[string]int{}}
-		countRunning(queue(b, runningWorkers), &running)
+		countRunning(queue(b, runningWorkers+byLine), &running)
 		each(queue(b, `SELECT lane, agent, ordinal, id FROM runs
 			WHERE state = 'queued' AND cancel_at IS NULL AND head AND trigger = 'spawn'`), func(rows pgx.Rows) error {
 			var one candidate

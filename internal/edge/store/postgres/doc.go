@@ -11,13 +11,16 @@
 // unheard are handed out by the next claim.
 //
 // A transaction has two steps, each one round trip: it locks and reads what it
-// depends on, then it writes and commits. Rows are locked in this order, so
-// that transactions wait for each other and never in a circle: runs from the
-// youngest to the oldest (a worker before its parent), then advisory locks,
-// then sessions. Where a circle is possible all the same, PostgreSQL breaks it
-// and the transaction is made anew. A claim holds no lock while the claimer
-// thinks: it chooses from a snapshot, and its one statement takes effect only
-// if no other claim came between.
+// depends on, then it writes and commits. Locks are taken in this order, so that
+// transactions wait for each other and hardly ever in a circle: the run's row
+// (of several the youngest first), advisory locks, the row of the requester's
+// session, that of the own. A session's lock orders its runs, and whoever begins
+// to wait against what would wake it. Where a circle is possible all the same,
+// PostgreSQL breaks it and the transaction is made anew. A claim holds no lock
+// while the claimer thinks: it chooses from a snapshot, and its one statement
+// takes effect only if no other claim came between.
+//
+// Notifications go out after the commit and are best effort (see Changes).
 //
 // With Options.ServerTime leases and allowances go by the database's clock, so
 // that the clocks of the hosts need not agree. All other times come with the

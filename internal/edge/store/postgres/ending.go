@@ -4,33 +4,28 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
-
 	"goclaw"
 	"goclaw/internal/edge/store"
 )
 
 // closing is what must be known before a run ends, besides its own row.
 type closing struct {
-	waiting int64 // ordinal of the run of the requester's session that waits for workers, else 0
-	wakeAt  goclaw.Millis
-	others  bool // others are left that it waits with
+	others  bool // workers are left that its requester waits with
 	pending int
 	workers bool
-	item    bool // there is an inbox item of the announcement's id
+	next    int64 // ordinal of the run that follows in the session, else 0
+	holds   bool  // it holds a reservation
+	item    bool  // there is an inbox item of the announcement's id
 	reply   bool
 }
 
-// ask queues the questions. The row of the requester's run at the head of its
-// session stays locked, so that of two workers that end at once the second
-// knows of the first, and whoever begins to wait knows of both; so does the own
-// session's, at whose head another run is put.
+// ask queues the questions. Two sessions stay locked: the requester's, so that
+// of two workers that end at once the second knows of the first, and whoever
+// begins to wait for them knows of both; and its own, at whose head another run
+// is put. What depends on them is asked last.
 func (n *closing) ask(t *tx, run string, e goclaw.Ending) {
 	*n = closing{}
-	each(t.queue(`SELECT CASE WHEN state = 'waiting' AND waits_for = 'workers' THEN ordinal ELSE 0 END, coalesce(wake_at, 0)
-		FROM runs WHERE session_key = (SELECT requester_key FROM runs WHERE id = $1 AND trigger = 'spawn' AND requester_key <> '')
-			AND finished_at IS NULL AND head FOR UPDATE`, run),
-		func(rows pgx.Rows) error { return scan(rows, &n.waiting, &n.wakeAt) })
+	t.queue(`SELECT 1 FROM sessions WHERE key = (SELECT requester_key FROM runs WHERE id = $1) FOR NO KEY UPDATE`, run)
 	t.queue(`UPDATE sessions SET updated_at = greatest(updated_at, $2) WHERE key = (SELECT session_key FROM runs WHERE id = $1)`, run, e.Now)
 	var item, reply string
 	if e.Announce != nil {
@@ -39,31 +34,32 @@ func (n *closing) ask(t *tx, run string, e goclaw.Ending) {
 	if e.Outbox != nil {
 		reply = e.Outbox.ID
 	}
-	into(t.queue(`SELECT CASE WHEN $4 THEN
-				EXISTS (SELECT 1 FROM runs WHERE parent = (SELECT parent FROM runs WHERE id = $1) AND parent <> ''
-					AND id <> $1 AND trigger = 'spawn' AND announce = 'together' AND finished_at IS NULL)
+	into(t.queue(`SELECT CASE WHEN $5 THEN
+				EXISTS (SELECT 1 FROM runs WHERE parent = (SELECT nullif(parent, '') FROM runs WHERE id = $1)
+					AND id <> $1 AND trigger = 'spawn' AND announce = 'together' AND coalesce(finished_at, -1) = -1)
 			ELSE
-				EXISTS (SELECT 1 FROM runs WHERE requester_key = (SELECT requester_key FROM runs WHERE id = $1) AND requester_key <> ''
-					AND id <> $1 AND trigger = 'spawn' AND finished_at IS NULL)
+				EXISTS (SELECT 1 FROM runs WHERE requester_key = (SELECT nullif(requester_key, '') FROM runs WHERE id = $1) AND requester_key <> ''
+					AND id <> $1 AND trigger = 'spawn' AND coalesce(finished_at, -1) = -1)
 			END,
-			EXISTS (SELECT 1 FROM inbox WHERE id = $2), EXISTS (SELECT 1 FROM outbox WHERE id = $3)`,
-		run, item, reply, e.Wake != nil && e.Wake.Together),
-		&n.others, &n.item, &n.reply)
-	t.news(run, e.Consume, &n.pending, &n.workers)
+			coalesce((SELECT ordinal FROM runs WHERE session_key = (SELECT session_key FROM runs WHERE id = $1)
+				AND finished_at IS NULL AND id <> $1 ORDER BY ordinal LIMIT 1), 0),
+			EXISTS (SELECT 1 FROM holds WHERE run_id = $1 AND NOT spent),
+			EXISTS (SELECT 1 FROM inbox WHERE id = $2), EXISTS (SELECT 1 FROM outbox WHERE id = $3), `+newsOf("$1", "$4"),
+		run, item, reply, notNil(e.Consume), e.Wake != nil && e.Wake.Together),
+		&n.others, &n.next, &n.holds, &n.item, &n.reply, &n.pending, &n.workers)
 }
 
-// news queues the questions how much is pending for the run's session, without
-// some items, and whether that has unended workers.
-func (t *tx) news(run string, without []string, pending *int, workers *bool) {
-	if without == nil {
-		without = []string{}
-	}
-	into(t.queue(`SELECT (SELECT count(*) FROM inbox WHERE session_key = (SELECT session_key FROM runs WHERE id = $1)
-				AND consumed_at IS NULL AND parked_at IS NULL AND id <> ALL ($2)),
-			EXISTS (SELECT 1 FROM runs WHERE requester_key = (SELECT session_key FROM runs WHERE id = $1)
-				AND finished_at IS NULL AND trigger = 'spawn')`, run, without),
-		pending, workers)
+// newsOf are the columns that tell how much is pending for a run's session,
+// without some items, and whether that has unended workers.
+func newsOf(run, without string) string {
+	return `(SELECT count(*) FROM inbox WHERE session_key = (SELECT session_key FROM runs WHERE id = ` + run + `)
+			AND consumed_at IS NULL AND parked_at IS NULL AND id <> ALL (` + without + `::text[])),
+		EXISTS (SELECT 1 FROM runs WHERE requester_key = (SELECT session_key FROM runs WHERE id = ` + run + `) AND requester_key <> ''
+			AND coalesce(finished_at, -1) = -1 AND trigger = 'spawn')`
 }
+
+// notNil is an empty list instead of none, which would be NULL.
+func notNil(list []string) []string { return append([]string{}, list...) }
 
 // End closes the run; the next run of its session becomes ready with it. An
 // end that is on record already, by the same claim and to the letter, is
@@ -128,9 +124,12 @@ func (t *tx) close(r *record, p *page, e goclaw.Ending, n closing) error {
 	c.to("owner", "")
 	c.to("head", false)
 	c.run(t, r.Ordinal)
-	t.write(`UPDATE runs SET head = true WHERE NOT head AND ordinal =
-		(SELECT ordinal FROM runs WHERE session_key = $1 AND finished_at IS NULL ORDER BY ordinal LIMIT 1)`, r.Session.String())
-	t.lose(r.ID)
+	if n.next != 0 {
+		t.write(`UPDATE runs SET head = true WHERE ordinal = $1 AND NOT head`, n.next)
+	}
+	if n.holds {
+		t.lose(r.ID)
+	}
 	for _, a := range e.Artifacts {
 		t.putArtifact(r.ID, a, e.Now)
 	}
@@ -153,12 +152,15 @@ func (t *tx) close(r *record, p *page, e goclaw.Ending, n closing) error {
 			UPDATE runs SET cancel_at = $2, cancel_why = $3
 			WHERE id IN (SELECT id FROM tree) AND finished_at IS NULL AND cancel_at IS NULL`, r.Ordinal, e.Now, e.Cascade)
 	}
-	if e.Wake != nil && n.waiting != 0 {
+	if e.Wake != nil {
 		at := e.Wake.Last
 		if n.others {
 			at = e.Wake.Next
 		}
-		t.wakeAt(n.waiting, n.wakeAt, at)
+		if at != 0 {
+			t.write(`UPDATE runs SET wake_at = $2 WHERE session_key = (SELECT requester_key FROM runs WHERE ordinal = $1)
+				AND finished_at IS NULL AND state = 'waiting' AND waits_for = 'workers' AND (wake_at IS NULL OR wake_at > $2)`, r.Ordinal, at)
+		}
 	}
 	t.wake(r.ID)
 	return nil
@@ -196,7 +198,8 @@ func (s *Store) Suspend(ctx context.Context, f goclaw.Fence, w goclaw.Suspension
 		var workers bool
 		t.lock(&r, f.Run)
 		p.inquire(t)
-		t.news(f.Run, w.Consume, &pending, &workers)
+		t.queue(`SELECT 1 FROM sessions WHERE key = (SELECT session_key FROM runs WHERE id = $1) FOR NO KEY UPDATE`, f.Run)
+		into(t.queue(`SELECT `+newsOf("$1", "$2"), f.Run, notNil(w.Consume)), &pending, &workers)
 		if err := t.ask(); err != nil {
 			return err
 		}

@@ -22,9 +22,9 @@ func (t *tx) putItem(i goclaw.InboxItem) {
 func (s *Store) Pending(ctx context.Context, session goclaw.SessionKey) ([]goclaw.InboxItem, error) {
 	query := `SELECT id, kind, session_key, source, group_run, mode, text, created_at, attempts, next_at, error,
 			group_run <> '' AND (
-				EXISTS (SELECT 1 FROM runs WHERE id = group_run AND finished_at IS NULL AND trigger <> 'spawn')
+				EXISTS (SELECT 1 FROM runs WHERE id = group_run AND coalesce(finished_at, -1) = -1 AND trigger <> 'spawn')
 				OR EXISTS (SELECT 1 FROM runs WHERE parent = group_run AND parent <> ''
-					AND trigger = 'spawn' AND announce = 'together' AND finished_at IS NULL))
+					AND trigger = 'spawn' AND announce = 'together' AND coalesce(finished_at, -1) = -1))
 		FROM inbox WHERE consumed_at IS NULL AND parked_at IS NULL`
 	var args []any
 	if !session.IsZero() {
@@ -110,7 +110,7 @@ func (s *Store) Redirect(ctx context.Context, item string, to goclaw.SessionKey)
 	}
 	return s.write(ctx, op, func(t *tx) error {
 		t.again = true
-		t.write(`UPDATE inbox SET session_key = $2 WHERE id = $1 AND consumed_at IS NULL AND parked_at IS NULL`, item, to.String())
+		t.write(`UPDATE inbox SET session_key = $2 WHERE id = $1 AND coalesce(consumed_at, parked_at) IS NULL`, item, to.String())
 		t.wake("")
 		return nil
 	})
@@ -123,7 +123,7 @@ func (s *Store) Postpone(ctx context.Context, items []string, r goclaw.Return, n
 	}
 	return s.write(ctx, "postpone items", func(t *tx) error {
 		t.write(`UPDATE inbox SET attempts = attempts + 1, next_at = $2, error = $3, parked_at = $4
-			WHERE id = ANY($1) AND consumed_at IS NULL AND parked_at IS NULL`, items, r.NextAt, r.Why, parkedAt(r, now))
+			WHERE id = ANY($1) AND coalesce(consumed_at, parked_at) IS NULL`, items, r.NextAt, r.Why, parkedAt(r, now))
 		return nil
 	})
 }
@@ -201,7 +201,7 @@ func (s *Store) Tidy(ctx context.Context, at, archiveBefore goclaw.Millis) (int,
 			), cut AS (
 				DELETE FROM events USING gone WHERE run_id = gone.id
 			)
-			UPDATE sessions SET deleted_at = $1 WHERE key IN (SELECT session_key FROM gone) AND deleted_at IS NULL
+			UPDATE sessions SET deleted_at = $1 WHERE key = ANY (ARRAY (SELECT session_key FROM gone)) AND deleted_at IS NULL
 				AND NOT EXISTS (SELECT 1 FROM runs WHERE session_key = sessions.key AND finished_at IS NULL)`, at), &deleted)
 		count(t.write(`UPDATE sessions SET archived_at = $1
 			WHERE worker AND archived_at IS NULL AND deleted_at IS NULL AND updated_at < $2 AND turns > 0

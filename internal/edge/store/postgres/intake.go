@@ -55,11 +55,12 @@ func (s *Store) Accept(ctx context.Context, a goclaw.Acceptance) (run goclaw.Run
 // already, if there is one, or an error if a must not become a run, and whether
 // it would be the only unended one of its session.
 func (t *tx) admit(a goclaw.Acceptance) (known *goclaw.Run, first bool, err error) {
-	var parents, waiting, children, spawned int
+	var parent record
+	var waiting, children, spawned int
 	var taken bool
 	var runs []goclaw.Run
 	key := a.Run.Session.String()
-	t.queueLocks(a, &parents)
+	t.queueLocks(a, &parent)
 	// With a run that is not accepted this is undone.
 	t.queue(`INSERT INTO sessions (key, agent, worker, created_at, updated_at, turns) VALUES ($1, $2, $3, $4, $4, 1)
 		ON CONFLICT (key) DO UPDATE SET turns = sessions.turns + 1, updated_at = greatest(sessions.updated_at, $4),
@@ -75,8 +76,8 @@ func (t *tx) admit(a goclaw.Acceptance) (known *goclaw.Run, first bool, err erro
 			ORDER BY ordinal LIMIT 1`, key, a.Run.Trigger), &alike)
 	}
 	into(t.queue(`SELECT
-			CASE WHEN $1 = '' THEN 1 ELSE (SELECT count(*) FROM inbox WHERE id = $1 AND consumed_at IS NULL AND parked_at IS NULL) END,
-			CASE WHEN $2 <= 0 THEN 0 ELSE (SELECT count(*) FROM runs WHERE requester_key = $3 AND finished_at IS NULL AND trigger = 'spawn') END,
+			CASE WHEN $1 = '' THEN 1 ELSE (SELECT count(*) FROM inbox WHERE id = $1 AND coalesce(consumed_at, parked_at) IS NULL) END,
+			CASE WHEN $2 <= 0 THEN 0 ELSE (SELECT count(*) FROM runs WHERE requester_key = $3 AND requester_key <> '' AND coalesce(finished_at, -1) = -1 AND trigger = 'spawn') END,
 			CASE WHEN $4 <= 0 THEN 0 ELSE (SELECT count(*) FROM runs WHERE root = $5 AND trigger = 'spawn') END,
 			EXISTS (SELECT 1 FROM runs WHERE id = $6),
 			NOT EXISTS (SELECT 1 FROM runs WHERE session_key = $7 AND finished_at IS NULL)`,
@@ -85,11 +86,13 @@ func (t *tx) admit(a goclaw.Acceptance) (known *goclaw.Run, first bool, err erro
 	if err := t.ask(); err != nil {
 		return nil, false, err
 	}
+	if a.ParentFence != nil {
+		if err := parent.held(*a.ParentFence); err != nil {
+			return nil, false, fmt.Errorf("parent: %w", err)
+		}
+	}
 	runs = append(runs, alike...)
 	switch {
-	case a.ParentFence != nil && parents == 0:
-		f := *a.ParentFence
-		return nil, false, fmt.Errorf("parent: run %s, epoch %d of %s: %w", f.Run, f.Epoch, f.Owner, goclaw.ErrFenced)
 	case waiting == 0:
 		return nil, false, fmt.Errorf("item %s: %w", a.Waiting, goclaw.ErrConsumed)
 	case len(runs) > 0:
@@ -106,10 +109,14 @@ func (t *tx) admit(a goclaw.Acceptance) (known *goclaw.Run, first bool, err erro
 
 // queueLocks locks what two acceptances must not pass at once, and the parent
 // against its end.
-func (t *tx) queueLocks(a goclaw.Acceptance, parents *int) {
+func (t *tx) queueLocks(a goclaw.Acceptance, parent *record) {
 	if f := a.ParentFence; f != nil {
-		each(t.queue(`SELECT 1 FROM runs WHERE id = $1 AND epoch = $2 AND owner = $3 AND state = 'running' FOR SHARE`, f.Run, f.Epoch, f.Owner),
-			func(pgx.Rows) error { *parents++; return nil })
+		each(t.queue(`SELECT epoch, owner, state FROM runs WHERE id = $1 FOR SHARE`, f.Run), func(rows pgx.Rows) error {
+			r := record{found: true}
+			err := scan(rows, &r.Epoch, &r.Owner, &r.State)
+			*parent = r
+			return err
+		})
 	}
 	if a.Key != "" {
 		t.exclude("key " + a.Key)
@@ -154,7 +161,7 @@ func (s *Store) Cancel(ctx context.Context, c goclaw.Cancellation) ([]goclaw.Run
 				JOIN runs AS child ON child.parent = tree.id AND child.parent <> ''
 				WHERE $2
 			), locked AS (
-				SELECT ordinal FROM runs WHERE ordinal IN (SELECT ordinal FROM tree) AND finished_at IS NULL AND cancel_at IS NULL
+				SELECT ordinal FROM runs WHERE ordinal = ANY (ARRAY (SELECT ordinal FROM tree)) AND coalesce(finished_at, cancel_at) IS NULL
 				ORDER BY ordinal DESC FOR UPDATE
 			)
 			UPDATE runs SET cancel_at = $3, cancel_why = $4 FROM locked WHERE runs.ordinal = locked.ordinal

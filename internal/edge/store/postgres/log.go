@@ -128,7 +128,7 @@ func (p *page) inquire(t *tx) {
 		list(t.queue(`SELECT sha256 FROM blobs WHERE sha256 = ANY($1)`, sums), &p.known)
 	}
 	if len(p.Consume) > 0 {
-		each(t.queue(`SELECT id, consumed_by, consumed_at IS NULL AND parked_at IS NULL FROM inbox WHERE id = ANY($1) ORDER BY n FOR UPDATE`,
+		each(t.queue(`SELECT id, consumed_by, coalesce(consumed_at, parked_at) IS NULL FROM inbox WHERE id = ANY($1) ORDER BY n FOR UPDATE`,
 			p.Consume), func(rows pgx.Rows) error {
 			var i item
 			err := scan(rows, &i.id, &i.takenBy, &i.pending)
@@ -205,7 +205,7 @@ func (p *page) put(t *tx, r *record, c *change) error {
 	blobs := slices.DeleteFunc(slices.Clone(p.Blobs), func(b goclaw.Blob) bool { return slices.Contains(p.known, b.SHA256) })
 	t.putBlobs(blobs)
 	if len(p.Consume) > 0 {
-		t.write(`UPDATE inbox SET consumed_by = $2, consumed_at = $3 WHERE id = ANY($1) AND consumed_at IS NULL`, p.Consume, r.ID, p.Now)
+		t.write(`UPDATE inbox SET consumed_by = $2, consumed_at = $3 WHERE id = ANY($1)`, p.Consume, r.ID, p.Now)
 	}
 	if u := p.Usage; u != nil {
 		c.to("input_tokens", u.Input)

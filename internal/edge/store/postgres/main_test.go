@@ -25,9 +25,9 @@ var databases atomic.Int64
 const template = "goclaw_template"
 
 func TestMain(m *testing.M) {
-	// Each random comparison takes a database of its own and hundreds of round
+	// Each random comparison takes processes of the server and hundreds of round
 	// trips; -rapid.checks=N makes more of them.
-	if err := flag.Set("rapid.checks", "20"); err != nil {
+	if err := flag.Set("rapid.checks", "40"); err != nil {
 		panic(err)
 	}
 	ctx := context.Background()

@@ -20,6 +20,7 @@ const (
 	timeout        = 10 * time.Second // no call takes longer
 	connectTimeout = 5 * time.Second
 	maxConns       = 8
+	connLifetime   = 10 * time.Minute
 	oldestServer   = 120000
 )
 
@@ -122,6 +123,10 @@ func configure(url string) (*pgxpool.Config, error) {
 	if _, ok := given.RuntimeParams["pool_max_conns"]; !ok {
 		config.MaxConns = maxConns
 	}
+	if _, ok := given.RuntimeParams["pool_max_conn_lifetime"]; !ok {
+		// With its connection a plan ends that no longer fits.
+		config.MaxConnLifetime, config.MaxConnLifetimeJitter = connLifetime, connLifetime/5
+	}
 	c := config.ConnConfig
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = connectTimeout
@@ -135,6 +140,14 @@ func configure(url string) (*pgxpool.Config, error) {
 		// A process that was stopped in the middle of a transaction must not
 		// keep its locks from the others for long.
 		"idle_in_transaction_session_timeout": "2000",
+		// Every statement looks up few rows by an index. To plan it anew for
+		// each set of parameters costs more than to run it, and a plan that was
+		// made while a table was empty must not walk over it when it is full.
+		"plan_cache_mode":  "force_generic_plan",
+		"enable_seqscan":   "off",
+		"enable_hashjoin":  "off",
+		"enable_mergejoin": "off",
+		"jit":              "off",
 		// A host that is gone is noticed within half a minute.
 		"tcp_keepalives_idle":     "10",
 		"tcp_keepalives_interval": "5",

@@ -130,16 +130,6 @@ func (s *snapshot) of(key goclaw.SessionKey) []goclaw.InboxItem {
 	return own
 }
 
-// item returns the pending item with that id.
-func (s *snapshot) item(id string) (goclaw.InboxItem, bool) {
-	for _, it := range s.items {
-		if it.ID == id {
-			return it, true
-		}
-	}
-	return goclaw.InboxItem{}, false
-}
-
 // workers returns the unended runs that a session asked for.
 func (s *snapshot) workers(key goclaw.SessionKey) []*goclaw.Run {
 	var open []*goclaw.Run

@@ -135,6 +135,10 @@ type Ending struct {
 	// its workers.
 	Wake *Wake
 
+	// Cascade, if not "", is why the run's unended descendants are to be
+	// cancelled with this end.
+	Cascade string
+
 	// Return gives the inbox items back that the run had consumed.
 	Return *Return
 

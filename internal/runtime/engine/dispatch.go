@@ -70,7 +70,6 @@ func (e *Engine) dispatch(ctx, work context.Context) error {
 		}
 		if now := time.Now(); !now.Before(tidyAt) {
 			e.tidy(ctx)
-			e.cancelLeft(ctx)
 			tidyAt = now.Add(time.Minute)
 		}
 		wait := time.Hour
@@ -329,7 +328,11 @@ func (e *Engine) lookForCancels(ctx context.Context) {
 		return
 	}
 	for _, id := range ids {
-		e.stopJob(id, "asked by another process")
+		run, err := e.o.Store.Run(ctx, id)
+		if err != nil {
+			continue // the next look finds it again
+		}
+		e.stopJob(id, run.CancelWhy)
 	}
 }
 

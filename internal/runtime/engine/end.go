@@ -41,6 +41,10 @@ func (j *job) close(a turn.Action, ending goclaw.Ending, last []goclaw.Event) er
 	if ending.Return = j.returned(r, last); ending.Return != nil {
 		said.Returned = true
 	}
+	stopped := r.Trigger == goclaw.TriggerSpawn && (r.State == goclaw.StateCancelled || r.State == goclaw.StateTimeout)
+	if stopped {
+		ending.Cascade = "its requester was stopped"
+	}
 	ending.Events = j.number(append(slices.Clone(last), goclaw.Event{Kind: goclaw.EventEnd, End: said}))
 	j.announce(r, &ending)
 	if text := reply(r, a.Silent); text != "" && r.Session.Kind == goclaw.KindChannel {
@@ -53,7 +57,7 @@ func (j *job) close(a turn.Action, ending goclaw.Ending, last []goclaw.Event) er
 		j.state = turn.Apply(j.state, ev)
 	}
 	j.e.publishRun(r)
-	j.after(r)
+	j.after(stopped)
 	return nil
 }
 
@@ -129,15 +133,14 @@ func reply(r goclaw.Run, silent bool) string {
 	return fmt.Sprintf("%s\n\n[This turn ended: %s. %s]", r.Result, r.State, r.Error)
 }
 
-// after does what may be done again after a crash: a worker that was stopped
-// takes its own workers with it, and transcripts that are to go are removed.
-func (j *job) after(r goclaw.Run) {
+// after does at once what a sweep would find later: workers that were cancelled
+// with the run stop, and transcripts that are to go are removed.
+func (j *job) after(cascaded bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(j.ctx), 10*time.Second)
 	defer cancel()
-	if r.Trigger == goclaw.TriggerSpawn && (r.State == goclaw.StateCancelled || r.State == goclaw.StateTimeout) {
-		if err := j.e.cancelChildren(ctx, r); err != nil {
-			j.e.o.Log.Error("workers of a stopped worker could not be cancelled", "run", r.ID, "err", err)
-		}
+	if cascaded {
+		j.e.lookForCancels(ctx)
+		j.e.Wake()
 	}
 	if j.state.Prompt != nil && len(j.state.Prompt.Inbox) > 0 {
 		j.e.tidy(ctx)

@@ -279,45 +279,6 @@ func TestCancelledOrchestratorStaysCancelled(t *testing.T) {
 	})
 }
 
-// A process that dies between the end of a stopped worker and the cancellation
-// of that one's workers leaves them to the next.
-func TestWorkersOfAStoppedWorkerAreNotForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, rigOptions{rules: deep, brain: func(ctx context.Context, q goclaw.ModelRequest) (goclaw.ModelReply, error) {
-			if isWorker(q) {
-				return goclaw.ModelReply{}, sleep(ctx, time.Hour)
-			}
-			return text("told")
-		}})
-		ctx, main := t.Context(), goclaw.MainKey("main")
-		put := func(id string, requester goclaw.SessionKey, parent string, depth int) goclaw.Run {
-			run, _, err := r.store.Accept(ctx, goclaw.Acceptance{Run: goclaw.Run{
-				ID: id, Session: goclaw.SubagentKey("main", id), Trigger: goclaw.TriggerSpawn, State: goclaw.StateQueued,
-				Requester: requester, Parent: parent, Depth: depth, Announce: goclaw.AnnounceTogether,
-				Profile: goclaw.Profile{Agent: "main", Workspace: "/ws", Model: "fake/big", MaxSpawnDepth: 2},
-			}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return run
-		}
-		lead := put("lead", main, "gone", 1)
-		claimed, err := r.store.Claim(ctx, goclaw.ClaimRequest{Owner: "dead", Now: goclaw.At(time.Now()), Lease: time.Second, Max: 1})
-		if err != nil || len(claimed) != 1 {
-			t.Fatal(claimed, err)
-		}
-		put("left", lead.Session, lead.ID, 2)
-		if err := r.store.End(ctx, claimed[0].Run.Fence(), goclaw.Ending{State: goclaw.StateCancelled, Batch: goclaw.Batch{Now: goclaw.At(time.Now())}}); err != nil {
-			t.Fatal(err)
-		}
-		defer r.start(ctx)()
-		r.settle()
-		if left, err := r.store.Run(ctx, "left"); err != nil || left.State != goclaw.StateCancelled {
-			t.Errorf("it is %s: %s, %v", left.State, left.Error, err)
-		}
-	})
-}
-
 // children are the runs that a run spawned, oldest first.
 func (r *rig) children(parent string) []goclaw.Run {
 	r.t.Helper()

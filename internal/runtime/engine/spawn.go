@@ -142,48 +142,6 @@ func (e *Engine) Cancel(ctx context.Context, id, why string, cascade bool) ([]go
 	return asked, nil
 }
 
-func (e *Engine) cancelChildren(ctx context.Context, parent goclaw.Run) error {
-	children, err := e.o.Store.Runs(ctx, goclaw.RunFilter{
-		Requester: parent.Session, Triggers: []goclaw.Trigger{goclaw.TriggerSpawn}, Active: true,
-	})
-	if err != nil {
-		return err
-	}
-	for _, c := range children {
-		if _, err := e.Cancel(ctx, c.ID, requesterStopped, true); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// cancelLeft cancels the workers of workers that were stopped, if the process
-// that stopped them died before it could.
-func (e *Engine) cancelLeft(ctx context.Context) {
-	runs, err := e.o.Store.Runs(ctx, goclaw.RunFilter{Triggers: []goclaw.Trigger{goclaw.TriggerSpawn}, Active: true})
-	parents := map[string]goclaw.Run{}
-	for _, r := range runs {
-		if r.Depth < 2 || r.CancelAt != 0 || err != nil {
-			continue
-		}
-		parent, known := parents[r.Parent]
-		if !known {
-			if parent, err = e.o.Store.Run(ctx, r.Parent); err != nil {
-				break
-			}
-			parents[r.Parent] = parent
-		}
-		if parent.State == goclaw.StateCancelled || parent.State == goclaw.StateTimeout {
-			_, err = e.Cancel(ctx, r.ID, requesterStopped, true)
-		}
-	}
-	if err != nil && ctx.Err() == nil {
-		e.complain("workers of stopped workers could not be looked at", err)
-	}
-}
-
-const requesterStopped = "its requester was stopped"
-
 // Submit accepts a person's message as a turn of its session.
 func (e *Engine) Submit(ctx context.Context, in goclaw.Inbound) (goclaw.Run, error) {
 	profile, err := e.sessionProfile(ctx, in.Session, in.Model)

@@ -102,22 +102,28 @@ func (s *Store) Cancel(ctx context.Context, c goclaw.Cancellation) (marked []goc
 		if s.byID[c.Run] == nil {
 			return fmt.Errorf("run %s: %w", c.Run, goclaw.ErrNotFound)
 		}
-		tree := map[string]bool{c.Run: true}
-		for grown := c.Cascade; grown; {
-			grown = false
-			for _, r := range s.runs {
-				if tree[r.Parent] && !tree[r.ID] {
-					tree[r.ID], grown = true, true
-				}
-			}
-		}
-		for _, r := range s.open {
-			if tree[r.ID] && r.CancelAt == 0 {
-				r.CancelAt, r.CancelWhy = c.Now, c.Why
-				marked = append(marked, r.copied())
-			}
-		}
+		marked = s.cancel(c)
 		return nil
 	})
 	return marked, err
+}
+
+// cancel marks what is to be cancelled, and returns it.
+func (s *Store) cancel(c goclaw.Cancellation) (marked []goclaw.Run) {
+	tree := map[string]bool{c.Run: true}
+	for grown := c.Cascade; grown; {
+		grown = false
+		for _, r := range s.runs {
+			if tree[r.Parent] && !tree[r.ID] {
+				tree[r.ID], grown = true, true
+			}
+		}
+	}
+	for _, r := range s.open {
+		if tree[r.ID] && r.CancelAt == 0 {
+			r.CancelAt, r.CancelWhy = c.Now, c.Why
+			marked = append(marked, r.copied())
+		}
+	}
+	return marked
 }

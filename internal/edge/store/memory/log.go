@@ -178,6 +178,9 @@ func (s *Store) finish(r *record, e goclaw.Ending) {
 		}
 		s.outbox = append(s.outbox, &reply{Outbound: out})
 	}
+	if e.Cascade != "" {
+		s.cancel(goclaw.Cancellation{Run: r.ID, Why: e.Cascade, Now: e.Now, Cascade: true})
+	}
 	if e.Wake == nil {
 		return
 	}

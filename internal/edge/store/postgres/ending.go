@@ -76,6 +76,9 @@ func (s *Store) End(ctx context.Context, f goclaw.Fence, e goclaw.Ending) error 
 	return s.write(ctx, op, func(t *tx) error {
 		var r record
 		var n closing
+		if e.Cascade != "" {
+			t.queue(lockTree, f.Run, true) // workers before their parent, as always
+		}
 		t.lock(&r, f.Run)
 		p.inquire(t)
 		n.ask(t, f.Run, e)
@@ -142,6 +145,10 @@ func (t *tx) close(r *record, p *page, e goclaw.Ending, n closing) error {
 	}
 	if e.Outbox != nil {
 		t.putReply(*e.Outbox, e.Now)
+	}
+	if e.Cascade != "" {
+		t.write(cancelTree, r.ID, true, e.Now, e.Cascade)
+		t.wake("")
 	}
 	if e.Wake != nil {
 		at := e.Wake.Last

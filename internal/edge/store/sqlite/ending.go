@@ -103,6 +103,20 @@ func (t *tx) hand(ctx context.Context, run string, r record, e goclaw.Ending) er
 			return err
 		}
 	}
+	if e.Cascade != "" {
+		_, err := t.exec(ctx, `
+			WITH RECURSIVE tree (ordinal, id) AS (
+				SELECT ordinal, id FROM runs WHERE ordinal = ?1
+				UNION
+				SELECT child.ordinal, child.id FROM tree
+				JOIN runs AS child ON child.parent = tree.id AND child.parent <> ''
+			)
+			UPDATE runs SET cancel_at = ?2, cancel_why = ?3
+			WHERE ordinal IN (SELECT ordinal FROM tree) AND finished_at IS NULL AND cancel_at IS NULL`, r.ordinal, e.Now, e.Cascade)
+		if err != nil {
+			return err
+		}
+	}
 	if e.Wake != nil {
 		return t.wakeRequester(ctx, r, *e.Wake)
 	}

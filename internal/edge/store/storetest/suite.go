@@ -84,6 +84,7 @@ func waitingExamples() []example {
 		{"suspend unless woken", testSuspendWoken},
 		{"suspend until the deadline", testSuspendDeadline},
 		{"wake by the last of a group", testWakeTogether},
+		{"end with all below", testEndCascade},
 		{"suspend refuses", testSuspendRefuses},
 		{"waiting holds no slot", testWaitingHoldsNoSlot},
 		{"workers wake their parent", testWake},

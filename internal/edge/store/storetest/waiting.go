@@ -134,6 +134,25 @@ func testWakeTogether(w *world) {
 	w.wakesAt("lead", w.now+1, "the last of its group")
 }
 
+// testEndCascade: who ends so takes all below along, in whatever state.
+func testEndCascade(w *world) {
+	lead := w.begin(w.turn("lead", "a"), "o")
+	mid := w.begin(w.spawn("mid", lead), "o")
+	leaf := w.begin(w.spawn("leaf", mid), "o")
+	w.accept(w.spawn("queued", mid))
+	w.begin(w.turn("other", "b"), "o")
+	w.end(leaf)
+	w.accept(w.spawn("below", leaf))
+	w.ok(w.End(w.Context(), mid.Fence(), goclaw.Ending{
+		State: goclaw.StateCancelled, Batch: goclaw.Batch{Now: w.now}, Cascade: "why",
+	}))
+	for id, want := range map[string]string{"lead": "", "mid": "", "leaf": "", "queued": "why", "below": "why", "other": ""} {
+		if r := w.find(id); r.CancelWhy != want || (r.CancelAt != 0) != (want != "") {
+			w.Fatalf("%s is to be cancelled at %d because %q; want %q", id, r.CancelAt, r.CancelWhy, want)
+		}
+	}
+}
+
 func testSuspendRefuses(w *world) {
 	ctx := w.Context()
 	run := w.begin(w.turn("r", "a"), "o")

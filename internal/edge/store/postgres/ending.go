@@ -76,6 +76,9 @@ func (s *Store) End(ctx context.Context, f goclaw.Fence, e goclaw.Ending) error 
 	return s.write(ctx, op, func(t *tx) error {
 		var r record
 		var n closing
+		if e.Cascade != "" {
+			t.queue(lockTree, f.Run, true) // workers before their parent, as always
+		}
 		t.lock(&r, f.Run)
 		p.inquire(t)
 		n.ask(t, f.Run, e)
@@ -144,13 +147,8 @@ func (t *tx) close(r *record, p *page, e goclaw.Ending, n closing) error {
 		t.putReply(*e.Outbox, e.Now)
 	}
 	if e.Cascade != "" {
-		t.write(`WITH RECURSIVE tree (id) AS (
-				SELECT id FROM runs WHERE ordinal = $1
-				UNION
-				SELECT child.id FROM tree JOIN runs AS child ON child.parent = tree.id AND child.parent <> ''
-			)
-			UPDATE runs SET cancel_at = $2, cancel_why = $3
-			WHERE id IN (SELECT id FROM tree) AND finished_at IS NULL AND cancel_at IS NULL`, r.Ordinal, e.Now, e.Cascade)
+		t.write(cancelTree, r.ID, true, e.Now, e.Cascade)
+		t.wake("")
 	}
 	if e.Wake != nil {
 		at := e.Wake.Last

@@ -144,6 +144,24 @@ func (t *tx) enqueue(r *goclaw.Run, profile string, first bool) {
 		profile, r.Cleanup, r.Announce, r.CreatedAt, r.Idempotent, r.Root, r.Lane.String(), r.Session.Agent, first), &r.Ordinal)
 }
 
+// lockTree locks those of the run $1 and, if $2, its descendants that have not
+// ended and are not to be cancelled, the youngest first; cancelTree marks them.
+const (
+	tree = `
+	WITH RECURSIVE tree (ordinal, id) AS (
+		SELECT ordinal, id FROM runs WHERE id = $1
+		UNION
+		SELECT child.ordinal, child.id FROM tree
+		JOIN runs AS child ON child.parent = tree.id AND child.parent <> ''
+		WHERE $2
+	)`
+	inOrder = `SELECT ordinal FROM runs WHERE ordinal = ANY (ARRAY (SELECT ordinal FROM tree)) AND coalesce(finished_at, cancel_at) IS NULL
+		ORDER BY ordinal DESC FOR UPDATE`
+	lockTree   = tree + inOrder
+	cancelTree = tree + `, locked AS (` + inOrder + `)
+	UPDATE runs SET cancel_at = $3, cancel_why = $4 FROM locked WHERE runs.ordinal = locked.ordinal`
+)
+
 // Cancel marks a run, and with Cascade its unended descendants (also those
 // below a run that has ended), and returns those it marked now, oldest first.
 func (s *Store) Cancel(ctx context.Context, c goclaw.Cancellation) ([]goclaw.Run, error) {
@@ -153,19 +171,7 @@ func (s *Store) Cancel(ctx context.Context, c goclaw.Cancellation) ([]goclaw.Run
 	err := s.write(ctx, op, func(t *tx) error {
 		t.again = true
 		into(t.queue(`SELECT EXISTS (SELECT 1 FROM runs WHERE id = $1)`, c.Run), &known)
-		collectRuns(t.write(`
-			WITH RECURSIVE tree (ordinal, id) AS (
-				SELECT ordinal, id FROM runs WHERE id = $1
-				UNION
-				SELECT child.ordinal, child.id FROM tree
-				JOIN runs AS child ON child.parent = tree.id AND child.parent <> ''
-				WHERE $2
-			), locked AS (
-				SELECT ordinal FROM runs WHERE ordinal = ANY (ARRAY (SELECT ordinal FROM tree)) AND coalesce(finished_at, cancel_at) IS NULL
-				ORDER BY ordinal DESC FOR UPDATE
-			)
-			UPDATE runs SET cancel_at = $3, cancel_why = $4 FROM locked WHERE runs.ordinal = locked.ordinal
-			RETURNING `+runColumns, c.Run, c.Cascade, c.Now, c.Why), &marked)
+		collectRuns(t.write(cancelTree+` RETURNING `+runColumns, c.Run, c.Cascade, c.Now, c.Why), &marked)
 		t.wake(c.Run)
 		return nil
 	})

@@ -14,6 +14,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"goclaw/internal/edge/store"
 )
 
 const (
@@ -51,6 +53,8 @@ type Store struct {
 	log        *slog.Logger
 	commits    atomic.Int64
 	closed     atomic.Bool
+
+	transcripts store.Transcripts
 
 	claiming door
 	doubts   doubts // of who is in the door

@@ -111,7 +111,9 @@ func (e *Engine) claim(ctx, work context.Context, deadOwners bool) (int, error) 
 	if err != nil {
 		return 0, err
 	}
-	if len(claimed) > 0 { // which began a lease, or renewed it
+	// The claim began a lease, or renewed it. After one that was over, only a
+	// heartbeat tells what of the rest is still ours.
+	if over := int64(now) >= e.sure.Load(); len(claimed) > 0 && !(over && len(e.snapshot()) > 0) {
 		e.sure.Store(max(e.sure.Load(), int64(now.Add(e.o.Lease))))
 	}
 	for _, c := range claimed {

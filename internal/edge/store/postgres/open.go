@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	timeout        = 10 * time.Second // no call takes longer
+	timeout        = 10 * time.Second // of a call, but for its commit
+	commitTimeout  = 5 * time.Second  // then its outcome is unknown
 	connectTimeout = 5 * time.Second
 	maxConns       = 8
 	connLifetime   = 10 * time.Minute

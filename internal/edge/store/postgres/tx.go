@@ -145,7 +145,7 @@ func (s *Store) writing(ctx context.Context, fn func(*tx) error) error {
 // more: what has begun is waited for, so that its outcome is known.
 func (s *Store) commit(t *tx) error {
 	s.hook("commit.before")
-	ctx, cancel := bounded(context.WithoutCancel(t.ctx))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), commitTimeout)
 	defer cancel()
 	t.queue("COMMIT")
 	return t.send(ctx)

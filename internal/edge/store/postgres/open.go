@@ -22,6 +22,7 @@ const (
 	timeout        = 10 * time.Second // of a call, but for its commit
 	commitTimeout  = 5 * time.Second  // then its outcome is unknown
 	connectTimeout = 5 * time.Second
+	pingTimeout    = 2 * time.Second // of a connection that was not used for a second
 	maxConns       = 8
 	connLifetime   = 10 * time.Minute
 	oldestServer   = 120000
@@ -131,6 +132,9 @@ func configure(url string) (*pgxpool.Config, error) {
 	if _, ok := given.RuntimeParams["pool_max_conn_lifetime"]; !ok {
 		// With its connection a plan ends that no longer fits.
 		config.MaxConnLifetime, config.MaxConnLifetimeJitter = connLifetime, connLifetime/5
+	}
+	if config.PingTimeout == 0 {
+		config.PingTimeout = pingTimeout
 	}
 	c := config.ConnConfig
 	if c.ConnectTimeout == 0 {

@@ -199,6 +199,7 @@ func (s *Store) trying(ctx context.Context, attempt func(context.Context) (bool,
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case limited.Err() != nil:
+			s.pool.Reset() // what is silent may be dead
 			return errSlow
 		case (gone || code(err) == readOnly) && !replaced:
 			// The other connections are as old as this one.

@@ -322,6 +322,7 @@ func TestSilent(t *testing.T) {
 	if _, err := s.Runs(t.Context(), goclaw.RunFilter{}); err != nil {
 		t.Error(err)
 	}
+	p.cut() // what was swallowed is waited for by Close
 }
 
 // TestSlow holds a lock for longer than a statement may take.

@@ -208,8 +208,9 @@ func place(c *pgx.ConnConfig) string {
 // Commits returns how many transactions that hold writes were committed.
 func (s *Store) Commits() int64 { return s.commits.Load() }
 
-// Close waits for the calls that are under way and closes all connections.
-// Closing again does nothing.
+// Close waits for the calls that are under way and closes all connections; if
+// the network swallows what it says to the server, that takes 15 s. Closing
+// again does nothing.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
 		s.closed.Store(true)

@@ -12,9 +12,10 @@
 //
 // A transaction has two steps, each one round trip: it locks and reads what it
 // depends on, then it writes and commits. Locks are taken in this order, so that
-// transactions wait for each other and hardly ever in a circle: the run's row
-// (of several the youngest first), advisory locks, the row of the requester's
-// session, that of the own. A session's lock orders its runs, and whoever begins
+// transactions wait for each other and hardly ever in a circle: cancellations of
+// one tree pass one at a time; then the run's row (of several the youngest
+// first), other advisory locks, the row of the requester's session, that of the
+// own. A session's lock orders its runs, and whoever begins
 // to wait against what would wake it. Where a circle is possible all the same,
 // PostgreSQL breaks it and the transaction is made anew. A claim holds no lock
 // while the claimer thinks: it chooses from a snapshot, and its one statement

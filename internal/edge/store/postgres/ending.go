@@ -77,6 +77,7 @@ func (s *Store) End(ctx context.Context, f goclaw.Fence, e goclaw.Ending) error 
 		var r record
 		var n closing
 		if e.Cascade != "" {
+			t.queue(oneCascade, f.Run)
 			t.queue(lockTree, f.Run, true) // workers before their parent, as always
 		}
 		t.lock(&r, f.Run)

@@ -307,6 +307,24 @@ func TestFrozen(t *testing.T) {
 	}
 }
 
+// TestSilent lets the network swallow everything: a call ends with its context,
+// and the next one that gets through finds a new connection.
+func TestSilent(t *testing.T) {
+	p, behind := through(t, database(t))
+	s := open(t, behind, postgres.Options{})
+	p.lose.Store(silence)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := s.Runs(ctx, goclaw.RunFilter{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got error %v", err)
+	}
+	p.lose.Store(nothing)
+	if _, err := s.Runs(t.Context(), goclaw.RunFilter{}); err != nil {
+		t.Error(err)
+	}
+	p.cut() // what was swallowed is waited for by Close
+}
+
 // TestSlow holds a lock for longer than a statement may take.
 func TestSlow(t *testing.T) {
 	at := database(t)

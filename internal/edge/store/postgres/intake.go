@@ -144,6 +144,11 @@ func (t *tx) enqueue(r *goclaw.Run, profile string, first bool) {
 		profile, r.Cleanup, r.Announce, r.CreatedAt, r.Idempotent, r.Root, r.Lane.String(), r.Session.Agent, first), &r.Ordinal)
 }
 
+// oneCascade lets cancellations of one tree pass one at a time: two that began
+// at different runs, or before and after another was spawned, could each hold
+// what the other wants.
+const oneCascade = `SELECT pg_advisory_xact_lock(hashtextextended('goclaw cascade ' || root, 0)) FROM runs WHERE id = $1`
+
 // lockTree locks those of the run $1 and, if $2, its descendants that have not
 // ended and are not to be cancelled, the youngest first; cancelTree marks them.
 const (
@@ -170,6 +175,9 @@ func (s *Store) Cancel(ctx context.Context, c goclaw.Cancellation) ([]goclaw.Run
 	var marked []goclaw.Run
 	err := s.write(ctx, op, func(t *tx) error {
 		t.again = true
+		if c.Cascade {
+			t.queue(oneCascade, c.Run)
+		}
 		into(t.queue(`SELECT EXISTS (SELECT 1 FROM runs WHERE id = $1)`, c.Run), &known)
 		collectRuns(t.write(cancelTree+` RETURNING `+runColumns, c.Run, c.Cascade, c.Now, c.Why), &marked)
 		t.wake(c.Run)

@@ -14,11 +14,15 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"goclaw/internal/edge/store"
 )
 
 const (
-	timeout        = 10 * time.Second // no call takes longer
+	timeout        = 10 * time.Second // of a call, but for its commit
+	commitTimeout  = 5 * time.Second  // then its outcome is unknown
 	connectTimeout = 5 * time.Second
+	pingTimeout    = 2 * time.Second // of a connection that was not used for a second
 	maxConns       = 8
 	connLifetime   = 10 * time.Minute
 	oldestServer   = 120000
@@ -51,6 +55,8 @@ type Store struct {
 	log        *slog.Logger
 	commits    atomic.Int64
 	closed     atomic.Bool
+
+	transcripts store.Transcripts
 
 	claiming door
 	doubts   doubts // of who is in the door
@@ -127,6 +133,9 @@ func configure(url string) (*pgxpool.Config, error) {
 		// With its connection a plan ends that no longer fits.
 		config.MaxConnLifetime, config.MaxConnLifetimeJitter = connLifetime, connLifetime/5
 	}
+	if config.PingTimeout == 0 {
+		config.PingTimeout = pingTimeout
+	}
 	c := config.ConnConfig
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = connectTimeout
@@ -199,8 +208,9 @@ func place(c *pgx.ConnConfig) string {
 // Commits returns how many transactions that hold writes were committed.
 func (s *Store) Commits() int64 { return s.commits.Load() }
 
-// Close waits for the calls that are under way and closes all connections.
-// Closing again does nothing.
+// Close waits for the calls that are under way and closes all connections; if
+// the network swallows what it says to the server, that takes 15 s. Closing
+// again does nothing.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
 		s.closed.Store(true)

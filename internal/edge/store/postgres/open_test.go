@@ -88,6 +88,20 @@ func TestOpenTogether(t *testing.T) {
 	}
 }
 
+// TestReadOnly writes to a server that takes no writes, as a standby.
+func TestReadOnly(t *testing.T) {
+	at := database(t)
+	query(t, at, "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$")
+	s := open(t, at, postgres.Options{})
+	_, _, err := s.Accept(t.Context(), goclaw.Acceptance{Run: turn("r")})
+	if err == nil || !strings.Contains(err.Error(), "takes no writes") {
+		t.Errorf("got error %v", err)
+	}
+	if _, err := s.Runs(t.Context(), goclaw.RunFilter{}); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestSearchPath keeps two stores in two schemas of one database.
 func TestSearchPath(t *testing.T) {
 	at := database(t)

@@ -31,6 +31,7 @@ const (
 	nothing  loss = ""
 	question loss = "the question" // the server never gets it
 	answer   loss = "the answer"   // the server has done what was asked
+	silence  loss = "all"          // and the connection stays open
 )
 
 // through returns a proxy and the URL of the same database behind it.
@@ -98,7 +99,10 @@ func (p *proxy) forward(from, to net.Conn, what loss, last []byte) {
 		if err != nil {
 			return
 		}
-		if p.lose.Load() == what && bytes.HasSuffix(buf[:n], last) {
+		switch lose := p.lose.Load(); {
+		case lose == silence:
+			continue
+		case lose == what && bytes.HasSuffix(buf[:n], last):
 			return
 		}
 		if _, err := to.Write(buf[:n]); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 
 	"github.com/jackc/pgx/v5"
 
@@ -13,44 +14,77 @@ import (
 
 // History returns the session's runs, with their events, that are older than
 // the run with ordinal before (0: all) and newer than the last reset, oldest
-// first. An event that is written meanwhile may be missing.
+// first. An event that is written meanwhile may be missing. The logs must not
+// be changed.
 func (s *Store) History(ctx context.Context, key goclaw.SessionKey, before int64) ([]goclaw.RunLog, error) {
-	const which = ` WHERE runs.session_key = $1 AND ($2 = 0 OR runs.ordinal < $2)
-		AND runs.ordinal > coalesce((SELECT reset_at FROM sessions WHERE key = $1), 0) `
+	if before == 0 {
+		before = math.MaxInt64
+	}
+	for reset := s.transcripts.Reset(key); ; {
+		kept, after := s.transcripts.Get(key, reset)
+		f, err := s.fresh(ctx, key, after, before)
+		switch {
+		case err != nil:
+			return nil, err
+		case f.reset != reset: // somewhere else, since we looked last
+			reset = f.reset
+			continue
+		}
+		s.transcripts.Add(key, reset, after, f.logs, f.sizes)
+		return store.Before(kept, f.logs, before), nil
+	}
+}
+
+// fresh are the runs of a session between two ordinals, without them, how many
+// bytes the events of each take, and the session's last reset.
+type fresh struct {
+	reset int64
+	logs  []goclaw.RunLog
+	sizes []int
+}
+
+func (s *Store) fresh(ctx context.Context, key goclaw.SessionKey, after, before int64) (f fresh, err error) {
+	const which = ` WHERE runs.session_key = $1 AND runs.ordinal > $2 AND runs.ordinal < $3 ORDER BY runs.ordinal`
 	var runs []goclaw.Run
-	var logs []goclaw.RunLog
-	err := s.read(ctx, "read history", func(b *pgx.Batch) {
-		logs = nil
-		collectRuns(queue(b, `SELECT `+runColumns+` FROM runs`+which+`ORDER BY runs.ordinal`, key.String(), before), &runs)
+	err = s.read(ctx, "read history", func(b *pgx.Batch) {
+		f = fresh{}
+		each(queue(b, `SELECT reset_at FROM sessions WHERE key = $1`, key.String()), func(rows pgx.Rows) error { return scan(rows, &f.reset) })
+		collectRuns(queue(b, `SELECT `+runColumns+` FROM runs`+which, key.String(), after, before), &runs)
 		at := 0
-		each(queue(b, `SELECT runs.ordinal, events.data FROM runs JOIN events ON events.run_id = runs.id`+which+
-			`ORDER BY runs.ordinal, events.seq`, key.String(), before), func(rows pgx.Rows) error {
-			for len(logs) < len(runs) {
-				logs = append(logs, goclaw.RunLog{Run: runs[len(logs)]})
-			}
+		each(queue(b, `SELECT runs.ordinal, events.data FROM runs JOIN events ON events.run_id = runs.id`+which+`, events.seq`,
+			key.String(), after, before), func(rows pgx.Rows) error {
+			f.add(runs)
 			var ordinal int64
 			var data []byte
 			if err := scan(rows, &ordinal, &data); err != nil {
 				return err
 			}
-			for at < len(logs) && logs[at].Run.Ordinal < ordinal {
+			for at < len(f.logs) && f.logs[at].Run.Ordinal < ordinal {
 				at++
 			}
-			if at == len(logs) || logs[at].Run.Ordinal != ordinal {
+			if at == len(f.logs) || f.logs[at].Run.Ordinal != ordinal {
 				return nil // accepted after the runs were read
 			}
+			log := &f.logs[at]
 			var e goclaw.Event
 			if err := json.Unmarshal(data, &e); err != nil {
-				return fmt.Errorf("event %d of run %s: %w", len(logs[at].Events), logs[at].Run.ID, err)
+				return fmt.Errorf("event %d of run %s: %w", len(log.Events), log.Run.ID, err)
 			}
-			logs[at].Events = append(logs[at].Events, e)
+			log.Events = append(log.Events, e)
+			f.sizes[at] += len(data)
 			return nil
 		})
 	})
-	for len(logs) < len(runs) {
-		logs = append(logs, goclaw.RunLog{Run: runs[len(logs)]})
+	f.add(runs)
+	return f, err
+}
+
+// add makes room for the events of the runs, once.
+func (f *fresh) add(runs []goclaw.Run) {
+	for _, r := range runs[len(f.logs):] {
+		f.logs = append(f.logs, goclaw.RunLog{Run: r})
+		f.sizes = append(f.sizes, 0)
 	}
-	return logs, err
 }
 
 // Session returns ErrNotFound for a session that never had a run or change.

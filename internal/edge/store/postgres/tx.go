@@ -145,7 +145,7 @@ func (s *Store) writing(ctx context.Context, fn func(*tx) error) error {
 // more: what has begun is waited for, so that its outcome is known.
 func (s *Store) commit(t *tx) error {
 	s.hook("commit.before")
-	ctx, cancel := bounded(context.WithoutCancel(t.ctx))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), commitTimeout)
 	defer cancel()
 	t.queue("COMMIT")
 	return t.send(ctx)
@@ -199,6 +199,7 @@ func (s *Store) trying(ctx context.Context, attempt func(context.Context) (bool,
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case limited.Err() != nil:
+			s.pool.Reset() // what is silent may be dead
 			return errSlow
 		case (gone || code(err) == readOnly) && !replaced:
 			// The other connections are as old as this one.

@@ -19,7 +19,7 @@ import (
 	driver "modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
 
-	"goclaw"
+	"goclaw/internal/edge/store"
 )
 
 //go:embed migrations/*.sql
@@ -61,7 +61,7 @@ type Store struct {
 	mu    sync.Mutex
 	reads map[string]*sql.Stmt // by query text
 
-	transcripts transcripts
+	transcripts store.Transcripts
 
 	queue   chan *write   // unbuffered: what waits here has not started
 	quit    chan struct{} // closed by Close
@@ -99,9 +99,8 @@ func open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	}
 	s := &Store{
 		path: path, hook: o.Hook, log: o.Logger,
-		reads:       map[string]*sql.Stmt{},
-		transcripts: transcripts{kept: map[goclaw.SessionKey]*transcript{}},
-		queue:       make(chan *write), quit: make(chan struct{}), done: make(chan struct{}),
+		reads: map[string]*sql.Stmt{},
+		queue: make(chan *write), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	if s.hook == nil {
 		s.hook = func(string) {}

@@ -1,13 +1,11 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 
 	"goclaw"
 	"goclaw/internal/edge/store"
@@ -27,17 +25,13 @@ func (s *Store) History(ctx context.Context, key goclaw.SessionKey, before int64
 	if err != nil {
 		return nil, err
 	}
-	kept, after := s.transcripts.get(key, reset)
+	kept, after := s.transcripts.Get(key, reset)
 	fresh, sizes, err := s.logs(ctx, key, after, before)
 	if err != nil {
 		return nil, err
 	}
-	s.transcripts.add(key, reset, after, fresh, sizes)
-	older, _ := slices.BinarySearchFunc(kept, before, func(l goclaw.RunLog, n int64) int { return cmp.Compare(l.Run.Ordinal, n) })
-	if older == 0 {
-		return fresh, nil
-	}
-	return append(kept[:older:older], fresh...), nil
+	s.transcripts.Add(key, reset, after, fresh, sizes)
+	return store.Before(kept, fresh, before), nil
 }
 
 // logs reads the runs of a session between two ordinals, without them, and how

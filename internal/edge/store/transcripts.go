@@ -1,22 +1,24 @@
-package sqlite
+package store
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
 	"goclaw"
 )
 
-// transcriptBytes bounds the encoded events that transcripts keeps decoded.
+// transcriptBytes bounds the encoded events that Transcripts keeps decoded.
 const transcriptBytes = 2 << 20
 
-// transcripts keeps what was read last of conversations: every turn reads its
+// Transcripts keeps what was read last of conversations: every turn reads its
 // whole session, and all but the newest run is as it was at the turn before.
 // Only ended runs are kept, which nothing changes any more but a cleanup that
 // removes their records: nothing from the first such run on is kept, and no
 // worker's session, which nobody reads again. It is safe for concurrent
-// use; what it returns is shared and must not be changed.
-type transcripts struct {
+// use; what it returns is shared and must not be changed. The zero value is
+// empty.
+type Transcripts struct {
 	mu     sync.Mutex
 	kept   map[goclaw.SessionKey]*transcript
 	bytes  int
@@ -31,9 +33,19 @@ type transcript struct {
 	bytes int
 }
 
-// get returns what is kept of a session whose last reset is known, and from
+// Reset is the last reset of a session as far as is known, 0 if nothing is.
+func (t *Transcripts) Reset(key goclaw.SessionKey) int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if k := t.kept[key]; k != nil {
+		return k.reset
+	}
+	return 0
+}
+
+// Get returns what is kept of a session whose last reset is known, and from
 // which ordinal on to read.
-func (t *transcripts) get(key goclaw.SessionKey, reset int64) ([]goclaw.RunLog, int64) {
+func (t *Transcripts) Get(key goclaw.SessionKey, reset int64) ([]goclaw.RunLog, int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k := t.kept[key]
@@ -46,10 +58,10 @@ func (t *transcripts) get(key goclaw.SessionKey, reset int64) ([]goclaw.RunLog, 
 	return k.logs[:n:n], k.logs[n-1].Run.Ordinal
 }
 
-// add keeps the ended runs at the beginning of logs, up to the first whose
+// Add keeps the ended runs at the beginning of logs, up to the first whose
 // record may be removed. logs follow directly on the run with ordinal after;
 // sizes are those of their events.
-func (t *transcripts) add(key goclaw.SessionKey, reset, after int64, logs []goclaw.RunLog, sizes []int) {
+func (t *Transcripts) Add(key goclaw.SessionKey, reset, after int64, logs []goclaw.RunLog, sizes []int) {
 	n := slices.IndexFunc(logs, func(l goclaw.RunLog) bool {
 		return !l.Run.State.Ended() || l.Run.Cleanup == goclaw.CleanupDelete
 	})
@@ -65,6 +77,9 @@ func (t *transcripts) add(key goclaw.SessionKey, reset, after int64, logs []gocl
 	switch {
 	case k == nil && after == reset:
 		k = &transcript{reset: reset}
+		if t.kept == nil {
+			t.kept = map[goclaw.SessionKey]*transcript{}
+		}
 		t.kept[key] = k
 	case k == nil || k.reset != reset || k.logs[len(k.logs)-1].Run.Ordinal != after:
 		return // another reader was faster
@@ -80,14 +95,24 @@ func (t *transcripts) add(key goclaw.SessionKey, reset, after int64, logs []gocl
 	}
 }
 
-func (t *transcripts) touch(key goclaw.SessionKey) {
+func (t *Transcripts) touch(key goclaw.SessionKey) {
 	t.recent = append(slices.DeleteFunc(t.recent, func(k goclaw.SessionKey) bool { return k == key }), key)
 }
 
-func (t *transcripts) drop(key goclaw.SessionKey) {
+func (t *Transcripts) drop(key goclaw.SessionKey) {
 	if k := t.kept[key]; k != nil {
 		t.bytes -= k.bytes
 		delete(t.kept, key)
 		t.recent = slices.DeleteFunc(t.recent, func(k goclaw.SessionKey) bool { return k == key })
 	}
+}
+
+// Before returns the logs of runs older than the run with ordinal before: those
+// of kept, then fresh, which has no others.
+func Before(kept, fresh []goclaw.RunLog, before int64) []goclaw.RunLog {
+	older, _ := slices.BinarySearchFunc(kept, before, func(l goclaw.RunLog, n int64) int { return cmp.Compare(l.Run.Ordinal, n) })
+	if older == 0 {
+		return fresh
+	}
+	return append(kept[:older:older], fresh...)
 }

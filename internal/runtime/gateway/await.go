@@ -38,6 +38,7 @@ func (g *Gateway) Await(ctx context.Context, id string, workers bool) (goclaw.Ou
 				return out, err
 			}
 		}
+		took := time.Since(began)
 		select {
 		case <-ctx.Done():
 			out, _, err := g.outcome(context.WithoutCancel(ctx), first, workers)
@@ -46,7 +47,7 @@ func (g *Gateway) Await(ctx context.Context, id string, workers bool) (goclaw.Ou
 			}
 			return out, context.Cause(ctx)
 		case <-notices:
-			rest(ctx, notices, time.Since(began))
+			rest(ctx, notices, took)
 		case <-tick.C:
 		}
 	}

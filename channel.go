@@ -12,6 +12,9 @@ type Inbound struct {
 	// means every message is new.
 	Key string `json:"key,omitempty"`
 
+	// MessageID is the channel's id of the message, for replies to it.
+	MessageID string `json:"messageId,omitempty"`
+
 	// Model overrides the session's model for this turn.
 	Model string `json:"model,omitempty"`
 }

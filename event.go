@@ -12,6 +12,7 @@ const (
 	EventInput   EventKind = "input"   // messages that came between steps
 	EventWaiting EventKind = "waiting" // the run gave its slot back
 	EventResumed EventKind = "resumed" // another owner took the run over
+	EventCompact EventKind = "compact" // what the model sees of the session was shortened
 	EventEnd     EventKind = "end"
 )
 
@@ -29,6 +30,7 @@ type Event struct {
 	Input   *InputEvent   `json:"input,omitempty"`
 	Waiting *WaitingEvent `json:"waiting,omitempty"`
 	Resumed *ResumedEvent `json:"resumed,omitempty"`
+	Compact *CompactEvent `json:"compact,omitempty"`
 	End     *EndEvent     `json:"end,omitempty"`
 }
 
@@ -65,6 +67,9 @@ type ModelEvent struct {
 	Model   string     `json:"model"`
 	TookMs  int64      `json:"tookMs"`
 	Tries   int        `json:"tries,omitempty"` // requests sent, if more than one
+
+	// MaxTokens is what the request asked for at most; 0: the provider's default.
+	MaxTokens int `json:"maxTokens,omitempty"`
 }
 
 // IntentEvent lists the calls of one batch before the first of them runs.
@@ -92,6 +97,46 @@ type ResumedEvent struct {
 	// ModelCallLost says that a model call may have been paid for without
 	// its reply having been recorded.
 	ModelCallLost bool `json:"modelCallLost,omitempty"`
+}
+
+// CompactEvent tells how the session's transcript is shown to the model from
+// now on. The record itself keeps everything.
+type CompactEvent struct {
+	// Through is the ordinal of the last run that Summary stands for; 0 if
+	// nothing was summarised.
+	Through int64  `json:"through,omitempty"`
+	Summary string `json:"summary,omitempty"`
+
+	// Notes is what was to be remembered for good; it goes to the memory
+	// folder's note of Day before the summary is used.
+	Notes string `json:"notes,omitempty"`
+	Day   string `json:"day,omitempty"`
+
+	// Trimmed are tool results of later runs that are shown cut.
+	Trimmed []TrimmedResult `json:"trimmed,omitempty"`
+
+	// Before and After are tokens of the request, as estimated.
+	Before int64 `json:"before"`
+	After  int64 `json:"after"`
+
+	// Call is the model call that wrote Summary; nil if none was needed or
+	// none gave one.
+	Call *ModelEvent `json:"call,omitempty"`
+}
+
+// TrimmedResult names a tool result that the model is shown cut.
+type TrimmedResult struct {
+	Run    string `json:"run"`
+	CallID string `json:"callId"`
+	Bytes  int    `json:"bytes"` // its whole length
+}
+
+// Paid returns the model call that an event records, or nil.
+func (e Event) Paid() *ModelEvent {
+	if e.Compact != nil {
+		return e.Compact.Call
+	}
+	return e.Model
 }
 
 // EndEvent closes a run. Outcomes of calls that were under way are closed with
@@ -138,9 +183,10 @@ type Prompt struct {
 	MaxTokens int        `json:"maxTokens,omitempty"`
 }
 
-// WorkspaceFile is one of the files that make an agent what it is.
+// WorkspaceFile is a file of the workspace that a prompt may show: one of the
+// eight that make an agent what it is, or one that the configuration adds.
 type WorkspaceFile struct {
-	Name    string // "SOUL.md"
+	Name    string // "SOUL.md"; relative to the workspace, with slashes
 	Path    string // absolute
 	Content string
 	Missing bool
@@ -161,6 +207,8 @@ const (
 	NoticeToolResult NoticeKind = "tool_result" // a tool call ended
 	NoticeUsage      NoticeKind = "usage"       // a step was recorded; Run.Usage is its sum
 	NoticeRetry      NoticeKind = "retry"       // the call is made again later: the provider, a rate, a budget or a pause says so
+	NoticeWarning    NoticeKind = "warning"     // something of the context was cut, refused or is wrong; said once until it changes
+	NoticeCompact    NoticeKind = "compact"     // the session was compacted; Text says how
 	NoticeLag        NoticeKind = "lag"         // this subscriber was too slow; some notices were dropped
 )
 

@@ -71,6 +71,13 @@ type Provider interface {
 	Stream(ctx context.Context, req ModelRequest, emit func(Delta)) (ModelReply, error)
 }
 
+// Encoder is a provider that can tell what it sends.
+type Encoder interface {
+	// Encode returns the body of the request that Stream would make, byte for
+	// byte.
+	Encode(req ModelRequest) ([]byte, error)
+}
+
 // ProviderError is a failed model call.
 type ProviderError struct {
 	Provider string

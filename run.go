@@ -45,6 +45,7 @@ const (
 	TriggerSpawn        Trigger = "spawn"
 	TriggerCron         Trigger = "cron"
 	TriggerHeartbeat    Trigger = "heartbeat"
+	TriggerCompact      Trigger = "compact" // /compact: no turn, it only shortens what the model sees
 )
 
 // Cleanup says what happens to a worker's transcript after its announcement
@@ -131,11 +132,21 @@ type Profile struct {
 	Tools      []string   `json:"tools"` // sorted names
 	PromptMode PromptMode `json:"promptMode"`
 
-	// Inherit lists the workspace files that the session may see.
+	// Inherit lists the workspace files that the session is shown: paths
+	// relative to the workspace, with slashes.
 	Inherit []string `json:"inherit"`
 
-	// Strict puts the private workspace files out of reach of all tools.
+	// Strict puts the private workspace files out of reach of all tools, but
+	// for those that Inherit names.
 	Strict bool `json:"strict"`
+
+	// Skills are the names of the skills that the session may know of: nil is
+	// all, an empty list none.
+	Skills []string `json:"skills"`
+
+	// Message is the channel's id of the message that the turn answers, for
+	// reply tags; "" if there is none.
+	Message string `json:"message,omitempty"`
 
 	// Timeout bounds the run from its first claim; 0 means none. In JSON it
 	// is milliseconds.
@@ -306,8 +317,9 @@ type Outbound struct {
 	ID        string     `json:"id"`
 	Session   SessionKey `json:"session"`
 	Run       string     `json:"run"`
-	Text      string     `json:"text"`
-	State     string     `json:"state"` // pending, sending, sent, parked or dismissed
+	Text      string     `json:"text"`    // with its reply tag, until it is delivered
+	ReplyTo   string     `json:"replyTo"` // set on delivery: the channel's id of the message that is answered
+	State     string     `json:"state"`   // pending, sending, sent, parked or dismissed
 	Attempts  int        `json:"attempts"`
 	NextAt    Millis     `json:"nextAt"`
 	Error     string     `json:"error,omitempty"`

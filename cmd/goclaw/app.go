@@ -19,6 +19,7 @@ import (
 	"goclaw"
 	"goclaw/internal/core/announce"
 	"goclaw/internal/core/definition"
+	"goclaw/internal/core/prompt"
 	"goclaw/internal/edge/client"
 	"goclaw/internal/edge/tool/exec"
 	"goclaw/internal/edge/tool/file"
@@ -104,7 +105,8 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		Announce: announce.Policy{
 			Window: s.announceWindow, MaxWait: s.announceMaxWait, Attempts: s.announceAttempts, Backoff: announceBackoff,
 		},
-		Publish: broker.Publish, Hook: hook, NewID: uuid.NewString, Host: host, OS: runtime.GOOS + "/" + runtime.GOARCH, Log: a.log,
+		Publish: broker.Publish, Hook: hook, NewID: uuid.NewString, Log: a.log,
+		Facts: prompt.Facts{Host: host, OS: runtime.GOOS + "/" + runtime.GOARCH},
 	})
 	if err != nil {
 		return err

@@ -33,8 +33,46 @@ type Input struct {
 	Profile goclaw.Profile
 	Files   []goclaw.WorkspaceFile // all there are; the profile decides what is seen
 	Tools   []goclaw.ToolSpec      // those that the profile allows
-	Host    string                 // facts that hold for the process
-	OS      string
+	Session goclaw.SessionKey      // its kind says how replies reach the person
+	Skills  SkillList              // those that the profile may know
+	Workers []WorkerCard           // definitions that may be spawned
+	Facts   Facts
+
+	// Replaced are the sections that the person has written, by id.
+	Replaced map[string]Replacement
+}
+
+// Facts hold for the process, or for all sessions of its person.
+type Facts struct {
+	Host      string
+	OS        string
+	Owner     []string          // how the agent knows its person
+	Zone      string            // the person's time zone
+	Aliases   map[string]string // short names of models
+	Docs      string            // where the agent may look up how it works; "" for nowhere
+	Heartbeat string            // how often it looks after things by itself, such as 30m; "": never
+}
+
+// SkillList is the list of skills as a prompt has it.
+type SkillList struct {
+	Text    string // <available_skills>…; "" if there is none
+	Listed  []goclaw.Skill
+	Omitted []goclaw.Omission // those that are left out, and why
+}
+
+// WorkerCard is what the requester's prompt says of a definition.
+type WorkerCard struct {
+	Name           string
+	Description    string
+	Tools          []string
+	TimeoutSeconds int    // 0: none
+	Example        string // a call with context, as JSON
+}
+
+// Replacement is a section's text as the person wants it; "" leaves it out.
+type Replacement struct {
+	Text   string
+	Source string // the file
 }
 
 // Assemble builds the prompt. Token counts are four bytes each.
@@ -177,7 +215,7 @@ func (b *builder) omit(source, why string) {
 }
 
 func (b *builder) runtime() {
-	text := fmt.Sprintf("host=%s | os=%s | model=%s", b.in.Host, b.in.OS, b.in.Profile.Model)
+	text := fmt.Sprintf("host=%s | os=%s | model=%s", b.in.Facts.Host, b.in.Facts.OS, b.in.Profile.Model)
 	if t := b.in.Profile.Thinking; t != "" && t != "off" {
 		text += " | thinking=" + t
 	}

@@ -75,7 +75,7 @@ func workerProfile() goclaw.Profile {
 }
 
 func input(p goclaw.Profile, files []goclaw.WorkspaceFile, tools []goclaw.ToolSpec) prompt.Input {
-	return prompt.Input{Profile: p, Files: files, Tools: tools, Host: "box", OS: "linux/amd64"}
+	return prompt.Input{Profile: p, Files: files, Tools: tools, Facts: prompt.Facts{Host: "box", OS: "linux/amd64"}}
 }
 
 // show is a prompt as a person reads it: the text that is sent, then what was

@@ -24,8 +24,20 @@ type AgentConfig struct {
 	// the agent's.
 	Tools []ToolPolicy
 
+	Skills []string // nil: all
+
+	Compaction CompactionConfig
+
 	Budget    goclaw.Budget // of its own turns
 	Subagents SubagentConfig
+}
+
+// CompactionConfig says when an agent's conversations are compacted.
+type CompactionConfig struct {
+	Percent     int // of the model's window; 0: any
+	Tokens      int // at most; 0: any number
+	KeepRecent  int // tokens
+	MemoryFlush bool
 }
 
 // SubagentConfig is what holds for an agent's workers.
@@ -127,8 +139,27 @@ func (c Config) agent(e AgentEntry) AgentConfig {
 			Tree: merge(e.Budget.Tree, c.Budget.Tree),
 			Day:  merge(e.Budget.Day, c.Budget.Day),
 		},
-		Subagents: c.subagents(e),
+		Skills:     firstList(e.Skills, def.Skills),
+		Compaction: compaction(e.Compaction, def.Compaction),
+		Subagents:  c.subagents(e),
 	}
+}
+
+func compaction(own, def Compaction) CompactionConfig {
+	return CompactionConfig{
+		Percent:     given(60, own.ContextPercent, def.ContextPercent),
+		Tokens:      given(120_000, own.ContextTokens, def.ContextTokens),
+		KeepRecent:  given(20_000, own.KeepRecentTokens, def.KeepRecentTokens),
+		MemoryFlush: given(true, own.MemoryFlush, def.MemoryFlush),
+	}
+}
+
+// Zone is the person's time zone.
+func (c Config) Zone() *time.Location {
+	if zone, err := time.LoadLocation(c.Agents.Defaults.UserTimezone); err == nil && c.Agents.Defaults.UserTimezone != "" {
+		return zone
+	}
+	return time.Local
 }
 
 func (c Config) subagents(e AgentEntry) SubagentConfig {
@@ -190,7 +221,7 @@ func merge(all ...Limits) goclaw.Limits {
 }
 
 // given is the first of values that is there.
-func given[T int | float64](fallback T, values ...*T) T {
+func given[T int | float64 | bool](fallback T, values ...*T) T {
 	for _, v := range values {
 		if v != nil {
 			return *v
@@ -207,9 +238,13 @@ func (c Config) model(name string) string {
 	return name
 }
 
-// inOrder puts workspace files into their own order, whatever the file's.
+// inOrder puts the agent's own files into their order, whatever the file's, and
+// those that were added after them.
 func inOrder(names []string) []string {
-	return slices.DeleteFunc(workspaceFiles(), func(n string) bool { return !slices.Contains(names, n) })
+	own := workspaceFiles()
+	added := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(own, n) })
+	own = slices.DeleteFunc(own, func(n string) bool { return !slices.Contains(names, n) })
+	return append(own, added...)
 }
 
 func first(values ...string) string {

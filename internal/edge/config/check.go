@@ -2,15 +2,18 @@ package config
 
 import (
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tailscale/hujson"
 	"goclaw"
@@ -18,7 +21,7 @@ import (
 
 // ref is a name in the file that something else must know.
 type ref struct {
-	kind  string // model, tool, agent (a use of an id), id (its definition)
+	kind  string // model, tool, section, agent (a use of an id), id (its definition)
 	value string
 	key   string
 	at    place
@@ -96,6 +99,16 @@ func (d *decoder) format(v hujson.Value, s string, to slot, key string) {
 		format = "model"
 	case "url":
 		d.url(v, s, key)
+	case "zone":
+		if _, err := time.LoadLocation(s); err != nil {
+			d.problem(v.StartOffset, "write a name such as Europe/Berlin or America/New_York", "%s: there is no time zone %q", key, s)
+		}
+	case "workspace":
+		if clean := path.Clean(s); !fs.ValidPath(clean) || clean == "." || strings.Contains(s, `\`) {
+			d.problem(v.StartOffset, "write a path within the workspace, with slashes", "%s: %q is no file of a workspace", key, s)
+		} else {
+			to.dst.SetString(clean)
+		}
 	case "env":
 		if !envName.MatchString(s) {
 			// Not quoted: it may be the key itself.
@@ -160,6 +173,8 @@ func (d *decoder) tableKey(m hujson.ObjectMember, kind, key string) {
 		d.problem(m.Name.StartOffset, "choose a name without / and spaces", "%s: %q is no alias", key, name)
 	case kind == "price" && !pricePattern.MatchString(name):
 		d.problem(m.Name.StartOffset, "write provider/model, or provider/prefix* for all models that begin so", "%s: %q names no model", key, name)
+	case kind == "section":
+		d.refs = append(d.refs, ref{kind, name, key, placeAt(d.src, m.Name.StartOffset)})
 	}
 }
 
@@ -241,6 +256,7 @@ func (d *decoder) refProblem(r ref, hint, what string, args ...any) {
 type Known struct {
 	Tools     []string
 	Providers []string // that models may come from, the configured ones included
+	Sections  []string // of prompts, by id
 }
 
 // Check reports, with their places, the tools and providers that the file
@@ -255,6 +271,10 @@ func (c Config) Check(known Known) error {
 		case "tool":
 			if r.value != "*" && !slices.Contains(known.Tools, r.value) {
 				add(r, suggestion(r.value, known.Tools), "%s: there is no tool %q", r.key, r.value)
+			}
+		case "section":
+			if !slices.Contains(known.Sections, r.value) {
+				add(r, suggestion(r.value, known.Sections), "%s: there is no section %q", r.key, r.value)
 			}
 		case "model":
 			model, err := c.ResolveModel(r.value)

@@ -19,10 +19,11 @@ type Config struct {
 
 	Database Database `json:"database" doc:"Where sessions and runs are kept."`
 
-	_ unbuilt `key:"skills"`
+	Skills      Skills      `json:"skills" doc:"Where skills come from, and how many of them a prompt lists."`
+	Definitions Definitions `json:"definitions" doc:"Workers that are defined by a markdown file."`
+
 	_ unbuilt `key:"cron"`
 	_ unbuilt `key:"channels"`
-	_ unbuilt `key:"definitions"`
 
 	source source
 }
@@ -43,11 +44,13 @@ type AgentDefaults struct {
 	Workspace string    `json:"workspace,omitempty" format:"path" doc:"The agent's folder; relative to this file. Default: workspace in GOCLAW_HOME."`
 	Model     string    `json:"model,omitempty" format:"model" doc:"provider/model, or an alias."`
 	Thinking  string    `json:"thinking,omitempty" enum:"off,low,medium,high" doc:"How long the model may think. Default: off."`
+	Skills    []string  `json:"skills" doc:"The skills that agents know of; an empty list: none. Default: all."`
 	Subagents Subagents `json:"subagents" doc:"Workers that the agent starts."`
 
+	Compaction   Compaction `json:"compaction" doc:"When a long conversation is summarised."`
+	UserTimezone string     `json:"userTimezone,omitempty" format:"zone" doc:"The person's time zone, such as Europe/Berlin. Default: the machine's."`
+
 	_ unbuilt `key:"heartbeat"`
-	_ unbuilt `key:"compaction"`
-	_ unbuilt `key:"skills"`
 }
 
 // AgentEntry is one agent of the list.
@@ -59,11 +62,40 @@ type AgentEntry struct {
 	Thinking  string     `json:"thinking,omitempty" enum:"off,low,medium,high" doc:"How long the model may think."`
 	Tools     ToolPolicy `json:"tools" doc:"Which tools the agent may use, within the global policy."`
 	Budget    Budget     `json:"budget" doc:"What the agent may spend; a field given here goes before the one for all agents."`
+	Skills    []string   `json:"skills" doc:"The skills that the agent knows of; an empty list: none."`
 	Subagents Subagents  `json:"subagents" doc:"Workers that the agent starts."`
 
-	_ unbuilt `key:"skills"`
+	Compaction Compaction `json:"compaction" doc:"When a long conversation is summarised."`
+
 	_ unbuilt `key:"heartbeat"`
-	_ unbuilt `key:"compaction"`
+}
+
+// Compaction says when a main session's transcript is shortened for the model.
+// Nil means that the key is absent.
+type Compaction struct {
+	ContextPercent   *int  `json:"contextPercent,omitempty" range:"0..95" doc:"The share of the model's window at which a conversation is compacted; 0: only contextTokens counts. Default: 60."`
+	ContextTokens    *int  `json:"contextTokens,omitempty" range:"0..100000000" doc:"The tokens at which it is compacted, if that is earlier; 0: only contextPercent counts. Default: 120000."`
+	KeepRecentTokens *int  `json:"keepRecentTokens,omitempty" range:"0..10000000" doc:"How much of the newest turns stays word for word. Default: 20000, at most a third of what a conversation is compacted at."`
+	MemoryFlush      *bool `json:"memoryFlush,omitempty" doc:"Whether lasting facts are written to the memory folder's note of the day first. Default: true."`
+}
+
+// Skills are the settings of skills for all agents.
+type Skills struct {
+	ExtraDirs []string    `json:"extraDirs,omitempty" format:"path" doc:"Further folders with skills, between the home's and the workspace's in precedence."`
+	Disabled  []string    `json:"disabled,omitempty" doc:"Skills that no agent knows of."`
+	Limits    SkillLimits `json:"limits" doc:"How much of a prompt the list of skills takes."`
+}
+
+// SkillLimits bound the list of skills.
+type SkillLimits struct {
+	MaxSkillsInPrompt    int `json:"maxSkillsInPrompt,omitempty" range:"1..10000" doc:"Skills that are listed. Default: 150."`
+	MaxSkillsPromptChars int `json:"maxSkillsPromptChars,omitempty" range:"200..1000000" doc:"The most that the list takes, in characters: descriptions are shortened first, then skills left out. Default: 8000."`
+}
+
+// Definitions are the settings of definition files.
+type Definitions struct {
+	Compat          *bool    `json:"compat,omitempty" doc:"Whether a workspace's .claude/agents and .opencode/agent are read too. Default: true."`
+	UserFacingTools []string `json:"userFacingTools" format:"tool" doc:"The tools that definitions with visibility user-facing may have. Default: those that only read, search and fetch, artifacts and attach_file."`
 }
 
 // Subagents are the settings of an agent's workers. Nil means that the key is
@@ -87,7 +119,7 @@ type Subagents struct {
 	Model                  string     `json:"model,omitempty" format:"model" doc:"The workers' model. Default: the requester's."`
 	Thinking               string     `json:"thinking,omitempty" enum:"off,low,medium,high" doc:"How long the workers' model may think. Default: the requester's."`
 	Tools                  ToolPolicy `json:"tools" doc:"Which tools workers may use, within the agent's policy."`
-	Inherit                []string   `json:"inherit" enum:"AGENTS.md,SOUL.md,TOOLS.md,IDENTITY.md,USER.md,HEARTBEAT.md,BOOTSTRAP.md,MEMORY.md" doc:"The workspace files that workers see. Default: AGENTS.md and TOOLS.md."`
+	Inherit                []string   `json:"inherit" format:"workspace" doc:"The workspace files that workers see, relative to the workspace. A private one that is named here is shown and in reach; memory and .git come in reach. Default: AGENTS.md and TOOLS.md."`
 	Budget                 Limits     `json:"budget" doc:"What one worker may spend. Default: the agent's budget.run."`
 }
 
@@ -119,6 +151,7 @@ type ToolPolicy struct {
 type Models struct {
 	Providers []Provider        `json:"providers,omitempty" keyed:"Name" doc:"Model APIs, keyed by the name that stands before the / of their models."`
 	Aliases   map[string]string `json:"aliases,omitempty" keys:"alias" format:"provider/model" doc:"Short names for provider/model."`
+	Windows   map[string]int    `json:"windows,omitempty" keys:"price" range:"1000..100000000" doc:"How many tokens models take at most, keyed as prices are. They go before the built-in list."`
 	Prices    map[string]Price  `json:"prices,omitempty" keys:"price" doc:"What models cost, in USD per million tokens, keyed by provider/model, or provider/prefix* for all that begin so. They go before the built-in list prices."`
 }
 
@@ -183,7 +216,20 @@ type Database struct {
 type Context struct {
 	FileMaxChars  int      `json:"fileMaxChars,omitempty" range:"500..2000000" doc:"The most of one workspace file; the middle of a longer one is dropped. Default: 20000."`
 	TotalMaxChars int      `json:"totalMaxChars,omitempty" range:"500..8000000" doc:"The most of all workspace files together. Default: 150000."`
-	Files         []string `json:"files" enum:"AGENTS.md,SOUL.md,TOOLS.md,IDENTITY.md,USER.md,HEARTBEAT.md,BOOTSTRAP.md,MEMORY.md" doc:"The workspace files that agents see. Default: all eight."`
+	Files         []string `json:"files" format:"workspace" doc:"The workspace files that agents see, relative to the workspace: any of the eight, and others. Default: all eight."`
+	DailyNotes    bool     `json:"dailyNotes,omitempty" doc:"Whether main sessions see the memory folder's notes of today and yesterday. Default: false."`
+	Owner         []string `json:"owner,omitempty" doc:"How the agent knows its person: names, numbers, handles."`
+	Docs          string   `json:"docs,omitempty" doc:"Where the agent may look up how it works: a folder of the workspace, or an address."`
+
+	Sections map[string]string `json:"sections,omitempty" keys:"section" format:"path" doc:"Files that replace built-in sections of the prompt, by the section's id; an empty file leaves the section out. goclaw context lists the ids."`
+	Hook     ContextHook       `json:"hook" doc:"A command that may change the sections of each prompt."`
+}
+
+// ContextHook is a command that gets a prompt's sections and returns them
+// changed (docs/context.md).
+type ContextHook struct {
+	Command        []string `json:"command,omitempty" repeats:"true" doc:"The program and its arguments. It gets the sections as JSON on standard input and writes them, changed, to standard output."`
+	TimeoutSeconds int      `json:"timeoutSeconds,omitempty" range:"1..60" doc:"When it is ended, and the turn fails. Default: 5."`
 }
 
 // Default is the configuration of someone who has no file.
@@ -191,7 +237,8 @@ func Default() Config {
 	return Config{
 		Tools:   Tools{Exec: Exec{TimeoutSeconds: 120, MaxOutputBytes: 32 << 10}},
 		Gateway: Gateway{DrainSeconds: 10},
-		Context: Context{FileMaxChars: 20_000, TotalMaxChars: 150_000, Files: workspaceFiles()},
+		Context: Context{FileMaxChars: 20_000, TotalMaxChars: 150_000, Files: workspaceFiles(), Hook: ContextHook{TimeoutSeconds: 5}},
+		Skills:  Skills{Limits: SkillLimits{MaxSkillsInPrompt: 150, MaxSkillsPromptChars: 8000}},
 	}
 }
 

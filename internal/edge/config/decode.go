@@ -286,7 +286,7 @@ func (d *decoder) list(v hujson.Value, to slot, key string) {
 		if !ok || lit.Kind() != '"' {
 			continue
 		}
-		if slices.Contains(seen, lit.String()) {
+		if slices.Contains(seen, lit.String()) && to.tag.Get("repeats") == "" {
 			d.problem(e.StartOffset, "remove one of them", "%s: %q stands twice in the list", at, lit.String())
 		}
 		seen = append(seen, lit.String())

@@ -74,7 +74,7 @@ func describe(t reflect.Type, tag reflect.StructTag) *node {
 			break
 		}
 		n.Type, n.Items = "array", inner(t.Elem())
-		n.UniqueItems = t.Elem().Kind() == reflect.String
+		n.UniqueItems = t.Elem().Kind() == reflect.String && tag.Get("repeats") == ""
 	case reflect.Int:
 		low, high := limits(tag)
 		n.Type, n.Minimum, n.Maximum = "integer", &low, &high

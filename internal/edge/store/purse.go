@@ -27,13 +27,14 @@ type Call struct {
 func Calls(run goclaw.Run, b goclaw.Batch) []Call {
 	var calls []Call
 	for _, e := range b.Events {
-		if e.Kind != goclaw.EventModel || e.Model == nil {
+		paid := e.Paid()
+		if paid == nil {
 			continue
 		}
 		calls = append(calls, Call{
 			Run: run.ID, Seq: e.Seq, Root: run.Root, Agent: run.Session.Agent,
 			Definition: run.Profile.Definition, Model: run.Profile.Model, Day: b.Day,
-			At: cmp.Or(e.At, b.Now), Usage: e.Model.Usage, TookMs: e.Model.TookMs,
+			At: cmp.Or(e.At, b.Now), Usage: paid.Usage, TookMs: paid.TookMs,
 		})
 	}
 	return calls
@@ -41,7 +42,7 @@ func Calls(run goclaw.Run, b goclaw.Batch) []Call {
 
 // Books reports whether b adds model calls to a record.
 func Books(b goclaw.Batch) bool {
-	return slices.ContainsFunc(b.Events, func(e goclaw.Event) bool { return e.Kind == goclaw.EventModel && e.Model != nil })
+	return slices.ContainsFunc(b.Events, func(e goclaw.Event) bool { return e.Paid() != nil })
 }
 
 // Spending is what calls have cost, or may cost.

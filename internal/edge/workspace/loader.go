@@ -69,7 +69,7 @@ func (l *Loader) Reads() int64 { return l.reads.Load() }
 // Files returns the eight workspace files of dir, in the order of Names. What
 // is wrong with one file is in its Warning; the error is for dir itself, and
 // wraps fs.ErrNotExist if there is none.
-func (l *Loader) Files(dir string) ([]goclaw.WorkspaceFile, error) {
+func (l *Loader) Files(dir string, more ...string) ([]goclaw.WorkspaceFile, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("read workspace: %w", err)

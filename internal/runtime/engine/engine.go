@@ -13,6 +13,7 @@ import (
 	"goclaw/internal/core/announce"
 	"goclaw/internal/core/budget"
 	"goclaw/internal/core/definition"
+	"goclaw/internal/core/prompt"
 	"goclaw/internal/core/schema"
 )
 
@@ -25,7 +26,43 @@ type Models interface {
 
 // Files reads a workspace's files.
 type Files interface {
-	Files(dir string) ([]goclaw.WorkspaceFile, error)
+	// Files returns the eight files of a workspace and those that are named
+	// besides, in that order. What is wrong with one is in its Warning.
+	Files(dir string, more ...string) ([]goclaw.WorkspaceFile, error)
+}
+
+// SectionTexts gives the texts that replace built-in sections of prompts.
+type SectionTexts interface {
+	// Texts returns them by section id. An error fails the turn: nothing may
+	// silently miss in a prompt.
+	Texts() (map[string]prompt.Replacement, error)
+}
+
+// Skills lists the skills that a session may know of.
+type Skills interface {
+	// List returns those that are eligible and that the profile allows, and
+	// how its prompt lists them. warnings are for the person.
+	List(p goclaw.Profile) (list prompt.SkillList, warnings []string, err error)
+}
+
+// Rewriter changes the sections of a prompt: the person's own command.
+type Rewriter interface {
+	// Rewrite returns the sections as they are to be. An error fails the turn.
+	Rewrite(ctx context.Context, session goclaw.SessionKey, p goclaw.Profile, sections []goclaw.Section) ([]goclaw.Section, error)
+}
+
+// Notes keeps what an agent shall remember.
+type Notes interface {
+	// Remember adds text to the workspace's note of a day (2006-01-02), once
+	// for each mark.
+	Remember(workspace, day, mark, text string) error
+}
+
+// Mentions finds the files that a message names as @path.
+type Mentions interface {
+	// Mentioned returns what is to be added to the message: the files that
+	// access may see, and a line for each that it may not. "" for nothing.
+	Mentioned(ctx context.Context, workspace string, access goclaw.Access, text string) string
 }
 
 // Options are the engine's collaborators and limits.
@@ -35,6 +72,18 @@ type Options struct {
 	Files  Files
 	Tools  []goclaw.Tool
 	Rules  definition.Rules
+
+	// What else prompts are made of; each may be nil.
+	Sections SectionTexts
+	Skills   Skills
+	Rewriter Rewriter
+	Notes    Notes
+	Mentions Mentions
+	Facts    prompt.Facts
+	// DailyNotes shows main sessions the notes of today and yesterday.
+	DailyNotes bool
+	// Window is how many tokens a model takes at most; 0: unknown.
+	Window func(model string) int
 
 	Owner     string        // this process's id, unique for its life
 	SoleOwner bool          // a lock proves that no other owner lives
@@ -71,8 +120,6 @@ type Options struct {
 	Hook    func(point string)  // named failpoints of crash tests; may be nil
 	NewID   func() string       // ids of runs
 	Zone    *time.Location      // the person's
-	Host    string              // facts of the process for the prompt
-	OS      string
 	Log     *slog.Logger
 }
 

@@ -69,7 +69,7 @@ func newRig(t *testing.T, o rigOptions) *rig {
 		Owner: o.owner, SoleOwner: o.sole, MaxWorkers: o.maxWorkers, Zone: time.UTC,
 		MaxPerLane: o.lane, Drain: o.drain, Prices: o.prices, Rates: o.rates,
 		Announce: announce.Policy{Window: 250 * time.Millisecond, MaxWait: time.Minute, Attempts: 3, Backoff: 10 * time.Second},
-		Publish:  r.publish, Hook: o.hook, Host: "box", OS: "linux",
+		Publish:  r.publish, Hook: o.hook, Facts: prompt.Facts{Host: "box", OS: "linux"},
 		NewID: func() string { return r.id(o.owner) },
 	})
 	if err != nil {
@@ -255,7 +255,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 type files struct{}
 
-func (files) Files(dir string) ([]goclaw.WorkspaceFile, error) {
+func (files) Files(dir string, _ ...string) ([]goclaw.WorkspaceFile, error) {
 	var out []goclaw.WorkspaceFile
 	for _, n := range prompt.MainFiles() {
 		out = append(out, goclaw.WorkspaceFile{Name: n, Path: dir + "/" + n, Content: "content of " + n})

@@ -50,7 +50,7 @@ func (e *Engine) assemble(p goclaw.Profile) (assembled, error) {
 		}
 	}
 	a := assembled{files: files, prompt: prompt.Assemble(prompt.Input{
-		Profile: p, Files: files, Tools: specs, Host: e.o.Host, OS: e.o.OS,
+		Profile: p, Files: files, Tools: specs, Facts: e.o.Facts,
 	})}
 	a.system = prompt.Render(a.prompt)
 	if a.blob.Data, err = json.Marshal(a.prompt); err != nil {

@@ -1,0 +1,70 @@
+package goclaw
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Access is who wants to see something: the one place that decides what a kind
+// of session may see (spec section 3.2). Prompts, file tools, the sandbox,
+// @file, slices, memory and session tools all ask it.
+type Access struct {
+	Session SessionKey
+	Strict  bool     // what is private to the main agent is out of reach
+	Named   []string // entries of the workspace that a person named for this session
+	Run     string   // whose kept output stays in reach
+}
+
+// Access returns what a run with this profile may see. run may be "".
+func (p Profile) Access(session SessionKey, run string) Access {
+	return Access{Session: session, Strict: p.Strict, Named: p.Inherit, Run: run}
+}
+
+// privateEntries are the entries at a workspace's root that belong to the main
+// agent alone. The history in .git may hold any of the others.
+var privateEntries = [...]string{
+	"SOUL.md", "IDENTITY.md", "USER.md", "HEARTBEAT.md", "BOOTSTRAP.md",
+	"MEMORY.md", "memory", ".git",
+}
+
+// PrivateEntries lists what is private to the main agent, at the root of its
+// workspace.
+func PrivateEntries() []string { return slices.Clone(privateEntries[:]) }
+
+// Thing is something that a session may or may not see. Exactly one of Entry
+// and Session is set.
+type Thing struct {
+	Entry string // name at the workspace's root, as PrivateEntries spells it
+
+	Session   SessionKey // a transcript
+	Requester SessionKey // who asked for that session's run, if it was spawned
+}
+
+// MaySee decides. why says, for a person, what stands against it.
+func (a Access) MaySee(t Thing) (ok bool, why string) {
+	if t.Entry != "" {
+		if a.Strict && slices.Contains(privateEntries[:], t.Entry) && !slices.Contains(a.Named, t.Entry) {
+			return false, "private to the main agent"
+		}
+		return true, ""
+	}
+	switch {
+	case t.Session == a.Session, !t.Requester.IsZero() && t.Requester == a.Session:
+		return true, ""
+	case a.Session.IsWorker():
+		return false, "a worker can't read other sessions"
+	case t.Session.Agent != a.Session.Agent:
+		return false, fmt.Sprintf("%s belongs to another agent", t.Session)
+	case a.Session.Kind != KindMain:
+		return false, "only the agent's main session can read others' conversations"
+	}
+	return true, ""
+}
+
+// Hidden lists the private entries that are out of this session's reach.
+func (a Access) Hidden() []string {
+	return slices.DeleteFunc(PrivateEntries(), func(entry string) bool {
+		ok, _ := a.MaySee(Thing{Entry: entry})
+		return ok
+	})
+}

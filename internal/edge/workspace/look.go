@@ -162,14 +162,18 @@ func (w *folder) follow(name string) (fs.FileInfo, string) {
 // refuseShared refuses files that are one file under several names: who may
 // see the one name must not get the other's content.
 func (w *folder) refuseShared(files []goclaw.WorkspaceFile, infos []fs.FileInfo) {
-	own := len(Names())
+	own, private := len(Names()), goclaw.PrivateEntries()
 	for i := range files {
 		if infos[i] == nil {
 			continue
 		}
+		inPrivate := slices.Contains(reachOnly(), entryOf(files[i].Name))
 		for j := range own {
 			if i == j || infos[j] == nil || !os.SameFile(infos[i], infos[j]) {
 				continue
+			}
+			if inPrivate && !slices.Contains(private, files[j].Name) {
+				continue // it is the other that is out of place
 			}
 			what := "; it was not read"
 			if i < own {
@@ -177,7 +181,7 @@ func (w *folder) refuseShared(files []goclaw.WorkspaceFile, infos []fs.FileInfo)
 			}
 			files[i].Warning = "is the same file as " + files[j].Name + what
 		}
-		if files[i].Warning == "" && !slices.Contains(reachOnly(), entryOf(files[i].Name)) {
+		if files[i].Warning == "" && !inPrivate {
 			if at := w.alias(infos[i]); at != "" {
 				files[i].Warning = "is the same file as " + at + ", which is private; it was not read"
 			}

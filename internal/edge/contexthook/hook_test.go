@@ -185,9 +185,9 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// alive reports whether a process is there that is not just waiting to be
-// reaped.
-func alive(t *testing.T, pidFile string) bool {
+// gone waits until a process is no more, or only waits to be reaped: it was
+// killed already, but takes its time.
+func gone(t *testing.T, pidFile string) {
 	t.Helper()
 	data, err := os.ReadFile(pidFile)
 	if err != nil {
@@ -197,15 +197,21 @@ func alive(t *testing.T, pidFile string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if syscall.Kill(pid, 0) != nil {
-		return false
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(20 * time.Second)
+	for syscall.Kill(pid, 0) == nil {
+		if stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"); err == nil {
+			if _, rest, _ := strings.Cut(string(stat), ") "); strings.HasPrefix(rest, "Z") {
+				return
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatal("the child lives on")
+		}
 	}
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return false
-	}
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	return !strings.HasPrefix(rest, "Z")
 }
 
 // A child that holds the command's output open is ended with it: neither is
@@ -217,9 +223,7 @@ func TestChildHoldsTheOutput(t *testing.T) {
 	if err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
-	if alive(t, filepath.Join(seen, "pid")) {
-		t.Error("the child lives on")
-	}
+	gone(t, filepath.Join(seen, "pid"))
 }
 
 func TestCancelEndsTheGroup(t *testing.T) {
@@ -243,9 +247,7 @@ func TestCancelEndsTheGroup(t *testing.T) {
 	if _, err := h.Rewrite(ctx, goclaw.MainKey("main"), goclaw.Profile{Workspace: t.TempDir()}, nil); !errors.Is(err, why) {
 		t.Error(err)
 	}
-	if alive(t, filepath.Join(seen, "pid")) {
-		t.Error("the child lives on")
-	}
+	gone(t, filepath.Join(seen, "pid"))
 }
 
 // A process that leaves the group can't be ended with it; it is not waited for

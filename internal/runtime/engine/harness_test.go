@@ -70,7 +70,7 @@ func newRig(t *testing.T, o rigOptions) *rig {
 		Owner: o.owner, SoleOwner: o.sole, MaxWorkers: o.maxWorkers, Zone: time.UTC,
 		MaxPerLane: o.lane, Drain: o.drain, Prices: o.prices, Rates: o.rates,
 		Announce: announce.Policy{Window: 250 * time.Millisecond, MaxWait: time.Minute, Attempts: 3, Backoff: 10 * time.Second},
-		Notes: o.notes, Publish: r.publish, Hook: o.hook, Facts: prompt.Facts{Host: "box", OS: "linux"},
+		Notes:    o.notes, Publish: r.publish, Hook: o.hook, Facts: prompt.Facts{Host: "box", OS: "linux"},
 		NewID: func() string { return r.id(o.owner) },
 	})
 	if err != nil {

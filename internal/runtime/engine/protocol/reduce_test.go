@@ -71,6 +71,11 @@ func (x *explorer) isPrivate(s state, n int, p process, j job) bool {
 	if !ours || j.stop != goOn || r.CancelAt != 0 || r.Deadline != 0 || r.Trigger == goclaw.TriggerAnnouncement {
 		return false
 	}
+	for i := range snap.runs { // nobody may end, and cancel the run with its end
+		if above := &snap.runs[i]; !above.State.Ended() && (above.Deadline != 0 || above.CancelAt != 0) {
+			return false
+		}
+	}
 	for other := range s.procs { // nobody may take the run
 		if other != n && snap.leases[p.owner()] <= x.clock(s, other) {
 			return false

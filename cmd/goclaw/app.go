@@ -19,7 +19,6 @@ import (
 	"goclaw"
 	"goclaw/internal/core/announce"
 	"goclaw/internal/core/definition"
-	"goclaw/internal/core/prompt"
 	"goclaw/internal/edge/client"
 	"goclaw/internal/edge/tool/exec"
 	"goclaw/internal/edge/tool/file"
@@ -95,8 +94,8 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 	if err != nil {
 		host = "unknown"
 	}
-	a.engine, err = engine.New(engine.Options{
-		Store: a.store, Models: s.models, Files: workspace.NewLoader(s.files), Tools: tools, Rules: s.rules,
+	o := engine.Options{
+		Store: a.store, Models: s.models, Tools: tools, Rules: s.rules,
 		Owner:     fmt.Sprintf("%s/%d/%s", host, os.Getpid(), uuid.NewString()[:8]),
 		SoleOwner: a.lock != nil && !s.shared(), Lease: s.lease,
 		MaxWorkers: s.maxWorkers, MaxPerLane: s.maxPerLane, MaxPerAgent: s.maxPerAgent,
@@ -106,9 +105,9 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 			Window: s.announceWindow, MaxWait: s.announceMaxWait, Attempts: s.announceAttempts, Backoff: announceBackoff,
 		},
 		Publish: broker.Publish, Hook: hook, NewID: uuid.NewString, Log: a.log,
-		Facts: prompt.Facts{Host: host, OS: runtime.GOOS + "/" + runtime.GOARCH},
-	})
-	if err != nil {
+	}
+	s.prompting.into(&o, host, runtime.GOOS+"/"+runtime.GOARCH)
+	if a.engine, err = engine.New(o); err != nil {
 		return err
 	}
 	for _, t := range sessions.Tools(a.engine, a.store, a.store) {

@@ -21,7 +21,6 @@ import (
 	"goclaw/internal/edge/provider/demo"
 	"goclaw/internal/edge/provider/openai"
 	"goclaw/internal/edge/tool/sessions"
-	"goclaw/internal/edge/workspace"
 )
 
 // settings are the configuration, the environment and the flags, settled: what
@@ -33,10 +32,11 @@ type settings struct {
 	models   models
 	override string // the model that a flag or the environment names
 	rules    definition.Rules
-	files    workspace.Options
 	exec     config.Exec
 	addr     string
 	token    string // of the environment or the configuration; "" leaves the home's
+
+	prompting prompting
 
 	databaseURL config.Secret // "" for SQLite in the home
 	drain       time.Duration // of a process that serves; others stop at once
@@ -106,7 +106,10 @@ func (c *cli) settle(s *settings, cfg config.Config) error {
 	if err := s.addSpending(cfg); err != nil {
 		return usage(err)
 	}
-	s.files = workspace.Options{FileMaxChars: cfg.Context.FileMaxChars, TotalMaxChars: cfg.Context.TotalMaxChars}
+	if err := s.addWindows(cfg); err != nil {
+		return usage(err)
+	}
+	s.addPrompting(c, cfg)
 	s.exec = cfg.Tools.Exec
 	s.drain = cfg.Drain()
 	return nil
@@ -114,7 +117,7 @@ func (c *cli) settle(s *settings, cfg config.Config) error {
 
 // known are the names that the configuration may use.
 func (s *settings) known() config.Known {
-	return config.Known{Tools: mainTools, Providers: s.models.names()}
+	return config.Known{Tools: mainTools, Providers: s.models.names(), Sections: prompt.SectionIDs()}
 }
 
 func (c *cli) load(s *settings) (config.Config, error) {
@@ -254,6 +257,7 @@ func (s *settings) addRules(c *cli, cfg config.Config) error {
 		s.rules.Agents[a.ID] = definition.Agent{
 			ID: a.ID, Name: a.Name, Workspace: dir, Model: model, Thinking: a.Thinking,
 			Tools: policies(a.Tools), Budget: a.Budget, Subagents: subagents(a.Subagents),
+			Compaction: definition.Compaction(a.Compaction),
 		}
 		if n := a.Subagents.MaxConcurrent; n > 0 {
 			s.maxPerAgent[a.ID] = n

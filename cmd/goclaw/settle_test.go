@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"goclaw"
+	"goclaw/internal/core/prompt"
+	"goclaw/internal/runtime/engine"
 )
 
 // settled are the settings that a home with this configuration leads to.
@@ -91,6 +93,73 @@ func TestBadDatabaseURL(t *testing.T) {
 	_, err := settled(t, `{}`, map[string]string{"GOCLAW_DATABASE_URL": "mysql://rat:secret@h/db"})
 	var coded exitError
 	if !errors.As(err, &coded) || coded.code != exitUsage || strings.Contains(err.Error(), "secret") {
+		t.Error(err)
+	}
+}
+
+func TestSettlePrompting(t *testing.T) {
+	s, err := settled(t, `{
+		"agents": {
+			"defaults": {"userTimezone": "Europe/Berlin", "compaction": {"contextTokens": 90000}},
+			"list": [{"id": "coder", "compaction": {"contextPercent": 50, "memoryFlush": false}}],
+		},
+		"models": {"aliases": {"fast": "demo/offline"}, "windows": {"demo/*": 32000}},
+		"context": {
+			"files": ["docs/STYLE.md", "SOUL.md"], "dailyNotes": true, "owner": ["Ada"], "docs": "docs", "fileMaxChars": 700,
+			"sections": {"safety": "parts/safety.md"}, "hook": {"command": ["true"]},
+		},
+	}`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var o engine.Options
+	s.prompting.into(&o, "box", "linux/amd64")
+	facts := prompt.Facts{
+		Host: "box", OS: "linux/amd64", Owner: []string{"Ada"}, Zone: "Europe/Berlin",
+		Aliases: map[string]string{"fast": "demo/offline"}, Docs: "docs",
+	}
+	if diff := cmp.Diff(facts, o.Facts); diff != "" {
+		t.Error(diff)
+	}
+	if o.Zone.String() != "Europe/Berlin" || !o.DailyNotes || o.Notes == nil || o.Rewriter == nil || s.prompting.files.FileMaxChars != 700 {
+		t.Errorf("%+v", s.prompting)
+	}
+	if _, err := o.Sections.Texts(); err == nil || !strings.Contains(err.Error(), "context.sections.safety: "+filepath.Join(string(s.home), "parts", "safety.md")+" is missing") {
+		t.Error(err)
+	}
+	if err := os.Mkdir(filepath.Join(string(s.home), "parts"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(string(s.home), "parts", "safety.md")
+	if err := os.WriteFile(path, []byte("be kind"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	texts, err := o.Sections.Texts()
+	if diff := cmp.Diff(map[string]prompt.Replacement{"safety": {Text: "be kind", Source: path}}, texts); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	for agent, want := range map[string]goclaw.Compaction{
+		"main":  {Tokens: 32_000 * 60 / 100, KeepRecent: 32_000 * 60 / 100 / 3, MemoryFlush: true},
+		"coder": {Tokens: 32_000 / 2, KeepRecent: 32_000 / 2 / 3},
+	} {
+		p, err := s.rules.Main(agent, "", "")
+		if err != nil || p.Compaction != want {
+			t.Errorf("%s: %+v, %v; want %+v", agent, p.Compaction, err, want)
+		}
+		if diff := cmp.Diff([]string{"SOUL.md", "docs/STYLE.md"}, p.Inherit); diff != "" {
+			t.Error(diff)
+		}
+	}
+
+	plain, err := settled(t, `{}`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o = engine.Options{}
+	if plain.prompting.into(&o, "", ""); o.Sections != nil || o.Rewriter != nil || o.Zone != time.Local || o.DailyNotes {
+		t.Errorf("%+v", o)
+	}
+	if _, err := settled(t, `{"context": {"sections": {"safty": "x"}}}`, nil); err == nil || !strings.Contains(err.Error(), `1:27: context.sections: there is no section "safty"; did you mean safety?`) {
 		t.Error(err)
 	}
 }

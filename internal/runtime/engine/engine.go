@@ -82,8 +82,6 @@ type Options struct {
 	Facts    prompt.Facts
 	// DailyNotes shows main sessions the notes of today and yesterday.
 	DailyNotes bool
-	// Window is how many tokens a model takes at most; 0: unknown.
-	Window func(model string) int
 
 	Owner     string        // this process's id, unique for its life
 	SoleOwner bool          // a lock proves that no other owner lives

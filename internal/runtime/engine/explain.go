@@ -19,7 +19,7 @@ func (e *Engine) Explain(ctx context.Context, q goclaw.ContextQuery) (goclaw.Pro
 		if err != nil {
 			return goclaw.Prompt{}, err
 		}
-		made, err := e.assemble(profile)
+		made, err := e.assemble(ctx, q.Session, e.withNotes(q.Session, profile))
 		return made.prompt, err
 	}
 	run, err := e.o.Store.Run(ctx, q.Run)
@@ -31,7 +31,7 @@ func (e *Engine) Explain(ctx context.Context, q goclaw.ContextQuery) (goclaw.Pro
 		return goclaw.Prompt{}, err
 	}
 	if len(events) == 0 || events[0].Prompt == nil {
-		made, err := e.assemble(run.Profile)
+		made, err := e.assemble(ctx, run.Session, e.withNotes(run.Session, run.Profile))
 		return made.prompt, err
 	}
 	return e.recorded(ctx, events[0].Prompt.PromptSHA)
@@ -121,11 +121,11 @@ func (e *Engine) encode(ctx context.Context, j *job, from int64) (goclaw.Sent, e
 	if !ok {
 		return goclaw.Sent{}, goclaw.BadRequest(fmt.Sprintf("the provider of %s can't tell what it sends", j.r.Profile.Model))
 	}
-	logs, err := e.before(ctx, j.r, from)
-	if err != nil {
+	if j.logs, err = e.before(ctx, j.r, from); err != nil {
 		return goclaw.Sent{}, err
 	}
-	j.history, j.system = turn.Transcript(logs), prompt.Render(j.prompt)
+	j.system = prompt.Render(j.prompt)
+	j.look()
 	body, err := encoder.Encode(j.request(model))
 	if err != nil {
 		return goclaw.Sent{}, err
@@ -136,9 +136,9 @@ func (e *Engine) encode(ctx context.Context, j *job, from int64) (goclaw.Sent, e
 // before returns what a run is shown of its session: the runs before it, oldest
 // first, from the one with ordinal from on, or, if that is 0, since the last
 // reset. What a request has shown once stays so: a reset that came after it
-// counts for later runs only.
+// counts for later runs only. A cron job's firings know nothing of each other.
 func (e *Engine) before(ctx context.Context, r goclaw.Run, from int64) ([]goclaw.RunLog, error) {
-	if r.Trigger == goclaw.TriggerCron || from != 0 && from >= r.Ordinal {
+	if r.Session.Kind == goclaw.KindCron || from != 0 && from >= r.Ordinal {
 		return nil, nil
 	}
 	logs, err := e.o.Store.History(ctx, r.Session, r.Ordinal)

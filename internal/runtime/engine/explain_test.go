@@ -84,6 +84,7 @@ func explained(t *testing.T, p goclaw.Provider, store engine.Store, owner string
 			main.Subagents.MaxSpawnDepth, main.Subagents.MaxChildren, main.Subagents.MaxTreeRuns = 2, 3, 8
 			main.Budget.Run.Tokens, main.Budget.Tree.Tokens = 25_000, 200_000
 			main.Subagents.Budget.Tokens = 12_000
+			main.Compaction = definition.Compaction{Tokens: 4_000, KeepRecent: 1_000}
 			r.Agents["main"] = main
 			r.ResolveModel = func(m string) (string, error) { return m, nil }
 		},
@@ -145,12 +146,13 @@ func TestAsSentIsWhatWasSent(t *testing.T) {
 
 // seen is what a comparison has come across.
 type seen struct {
-	calls, tries, outputs, resumed int
-	runs                           map[goclaw.Trigger]int
+	calls, tries, outputs, resumed, compacted int
+
+	runs map[goclaw.Trigger]int
 }
 
 func (s seen) enough() bool {
-	return s.calls >= 30 && s.tries > s.calls && s.outputs >= 4 && s.runs[goclaw.TriggerSpawn] >= 4 && s.runs[goclaw.TriggerAnnouncement] >= 2
+	return s.calls >= 30 && s.tries > s.calls && s.outputs >= 4 && s.compacted >= 2 && s.runs[goclaw.TriggerSpawn] >= 4 && s.runs[goclaw.TriggerAnnouncement] >= 2
 }
 
 func compareSent(t *testing.T, r *rig, server *providertest.Server, runs []goclaw.Run) seen {
@@ -166,8 +168,11 @@ func compareSent(t *testing.T, r *rig, server *providertest.Server, runs []gocla
 		}
 		step := 0
 		for _, ev := range events {
-			if ev.Resumed != nil {
+			switch {
+			case ev.Resumed != nil:
 				s.resumed++
+			case ev.Compact != nil:
+				s.compacted++
 			}
 			if ev.Model == nil {
 				continue

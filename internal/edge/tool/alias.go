@@ -33,15 +33,11 @@ func (r *Reach) findAliases() {
 			if err != nil {
 				return nil
 			}
-			key := fold(r.relative(path))
-			excepted := slices.ContainsFunc(x.except, func(e string) bool { return within(key, e) })
 			if d.IsDir() {
-				if path == r.base || key == StageDir || excepted {
+				key := fold(r.relative(path))
+				if path == r.base || key == StageDir || x.inside && x.lifts(key) {
 					return fs.SkipDir // what is here is in reach
 				}
-				return nil
-			}
-			if excepted {
 				return nil
 			}
 			info, err := d.Info()
@@ -96,7 +92,7 @@ type Lent struct {
 func (r *Reach) Hidden(ctx context.Context) (Hidden, error) {
 	var h Hidden
 	for _, x := range r.rules {
-		if errors.Is(x.err, ErrOutside) {
+		if errors.Is(x.err, ErrOutside) || x.lifted {
 			continue
 		}
 		h.Paths = append(h.Paths, x.path)

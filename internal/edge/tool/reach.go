@@ -69,6 +69,7 @@ type rule struct {
 	info   fs.FileInfo
 	except []string // folded paths beneath key that stay in reach
 	inside bool     // only what lies beneath is out of reach, not the folder itself
+	lifted bool     // in reach by this name; other names of the same files are not
 	err    error
 }
 
@@ -123,6 +124,11 @@ func (r *Reach) findRules() error {
 	lifted := r.scope.Access.Lifted()
 	for _, name := range r.scope.Access.Hidden() {
 		r.addPrivate(name, rule{err: ErrPrivate, except: beneath(lifted, name)})
+	}
+	for _, name := range lifted {
+		if !strings.Contains(name, "/") {
+			r.addPrivate(name, rule{err: ErrPrivate, lifted: true})
+		}
 	}
 	r.addGitDir()
 	output := rule{err: ErrPrivate, inside: true}
@@ -225,12 +231,14 @@ func (r *Reach) Allow(rel string, info fs.FileInfo) error {
 	if r.strict() && strings.HasPrefix(key, tempPrefix) {
 		return ErrPrivate // what is being written may become a private file
 	}
+	lifted := false
 	for _, x := range r.rules {
 		if x.matches(key, info) {
 			return x.err
 		}
+		lifted = lifted || x.lifts(key)
 	}
-	if info == nil || info.IsDir() {
+	if lifted || info == nil || info.IsDir() {
 		return nil
 	}
 	if id, links, ok := identify(info); ok && links > 1 {
@@ -274,10 +282,18 @@ func (x rule) matches(key string, info fs.FileInfo) bool {
 // passes reports whether key, which is x.key or beneath it, stays in reach: it
 // is an exception, or a folder on the way to one.
 func (x rule) passes(key string, info fs.FileInfo) bool {
-	isDir := info != nil && info.IsDir()
-	return x.inside && key == x.key || slices.ContainsFunc(x.except, func(e string) bool {
-		return within(key, e) || isDir && within(e, key)
-	})
+	if x.inside && key == x.key || x.lifts(key) {
+		return true
+	}
+	return info != nil && info.IsDir() && slices.ContainsFunc(x.except, func(e string) bool { return within(e, key) })
+}
+
+// lifts reports whether key is in reach because the rule makes an exception.
+func (x rule) lifts(key string) bool {
+	if x.lifted && x.key != "" && within(key, x.key) {
+		return true
+	}
+	return slices.ContainsFunc(x.except, func(e string) bool { return within(key, e) })
 }
 
 // within reports whether path is dir or lies beneath it.

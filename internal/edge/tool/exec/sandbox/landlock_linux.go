@@ -111,6 +111,9 @@ func (l landlocked) Run(ctx context.Context, job Job) (Result, error) {
 			o.grantReading(job, path)
 		}
 	}
+	for _, lent := range job.Lent {
+		o.ReadFiles = append(o.ReadFiles, lent.Path)
+	}
 	code, err := l.run(ctx, job, o)
 	discarded, leaveErr := s.leave()
 	return Result{ExitCode: code, Discarded: discarded}, errors.Join(err, leaveErr)

@@ -91,7 +91,12 @@ func (s *stage) takeBack(name string) error {
 	}
 	defer root.Close()
 	delete(s.lent, name)
-	return root.RemoveAll(name)
+	if err := root.RemoveAll(name); err != nil {
+		return err
+	}
+	for dir := path.Dir(name); dir != "." && root.Remove(dir) == nil; dir = path.Dir(dir) {
+	}
+	return nil
 }
 
 // clearWay makes the folders above name, and removes what is in their place,

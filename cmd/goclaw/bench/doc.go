@@ -2,6 +2,9 @@
 // gateways in processes of their own, on homes in a temporary folder that is
 // removed, against a model server in another process of its own.
 //
+// What can't be seen from outside, the disk and the assembling of a prompt, it
+// measures in its own process with the gateway's parts, and says so.
+//
 // Every figure carries what it means and how it was measured, so that a report
 // can be read without this code. Figures of other programs are never measured
 // here; they are quoted, and labelled so.

@@ -76,6 +76,10 @@ func ms(label string, d time.Duration) Value {
 	return Value{label, float64(d.Microseconds()) / 1000, "ms"}
 }
 
+func us(label string, d time.Duration) Value {
+	return Value{label, float64(d.Nanoseconds()) / 1000, "µs"}
+}
+
 func count(label string, n float64, unit string) Value { return Value{label, n, unit} }
 
 // number is short, and keeps three digits that matter.

@@ -16,7 +16,18 @@ const (
 	workerAim = 1200
 )
 
-// requests measures what goclaw sends to a model before anything was said.
+// prompt measures what goclaw sends to a model before anything was said, and
+// what it takes to put it together.
+func (b *bench) prompt(ctx context.Context) ([]Figure, error) {
+	assembling, err := b.assembling(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sent, err := b.requests(ctx)
+	return append([]Figure{assembling}, sent...), err
+}
+
+// requests measures the requests.
 func (b *bench) requests(ctx context.Context) ([]Figure, error) {
 	g, err := b.gateway(ctx, "")
 	if err != nil {

@@ -58,7 +58,7 @@ func (c *cli) contextCommand() *cobra.Command {
 	f.StringVar(&session, "session", "", "KEY of the session")
 	f.StringVar(&run, "run", "", "ID of a run: what it was shown")
 	f.BoolVar(&text, "text", false, "print the sections' texts")
-	f.StringVar(&sent, "as-sent", "", "ID of a run: print the body of its last request to the model, byte for byte")
+	f.StringVar(&sent, "as-sent", "", "ID of a run (or KEY of a session): print the body of its last request to the model, byte for byte")
 	f.IntVar(&step, "step", 0, "with --as-sent: which model call of the run, from 1 (default: the last)")
 	cmd.AddCommand(c.contextDiffCommand())
 	return cmd

@@ -19,9 +19,13 @@ func (g *Gateway) Context(ctx context.Context, q goclaw.ContextQuery) (goclaw.Pr
 	return g.o.Explainer.Explain(ctx, q)
 }
 
-// AsSent rebuilds the request of a run's model call, from 1 (0: the last).
-func (g *Gateway) AsSent(ctx context.Context, run string, step int) (goclaw.Sent, error) {
-	return g.o.Explainer.AsSent(ctx, run, step)
+// AsSent rebuilds the request of a run's model call, from 1 (0: the last). With
+// 0 it takes all names that ContextDiff takes.
+func (g *Gateway) AsSent(ctx context.Context, name string, step int) (goclaw.Sent, error) {
+	if step == 0 {
+		return g.named(ctx, name)
+	}
+	return g.o.Explainer.AsSent(ctx, name, step)
 }
 
 // ContextDiff compares two requests as they were sent. Each is named by a run,

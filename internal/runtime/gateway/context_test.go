@@ -102,6 +102,14 @@ func TestContextDiff(t *testing.T) {
 			t.Errorf("%s: %v", none, err)
 		}
 	}
+	for name, want := range map[string]string{"agent:main:main": turn.ID, "0002": worker.ID, "0002#5": worker.ID} {
+		if s, err := d.AsSent(ctx, name, 0); err != nil || s.Run.ID != want {
+			t.Errorf("%s: %+v, %v", name, s, err)
+		}
+	}
+	if s, err := d.AsSent(ctx, "0002", 4); err != nil || s.Step != 4 {
+		t.Errorf("%+v, %v", s, err)
+	}
 	if got := d.command("/context diff 0001 0002"); !strings.HasPrefix(got, "differs: ") {
 		t.Error(got)
 	}

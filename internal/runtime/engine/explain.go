@@ -99,11 +99,17 @@ func (e *Engine) AsSent(ctx context.Context, id string, step int) (goclaw.Sent, 
 	return sent, err
 }
 
+// nothingSent is a goclaw.ErrNotFound about a run that there is.
+type nothingSent string
+
+func (n nothingSent) Error() string   { return string(n) }
+func (nothingSent) Is(err error) bool { return err == goclaw.ErrNotFound }
+
 func noCalls(r goclaw.Run, events bool) error {
 	if !events && r.State.Ended() && r.Cleanup == goclaw.CleanupDelete {
-		return fmt.Errorf("run %s: its transcript was removed (cleanup: delete): %w", r.ID, goclaw.ErrNotFound)
+		return nothingSent(fmt.Sprintf("the transcript of run %s was removed (cleanup: delete)", r.ID))
 	}
-	return fmt.Errorf("run %s is %s and has no model call on record: %w", r.ID, r.State, goclaw.ErrNotFound)
+	return nothingSent(fmt.Sprintf("run %s is %s and has no model call on record", r.ID, r.State))
 }
 
 // Upcoming is what the next turn of a session sends before its own input.

@@ -68,3 +68,12 @@ func (a Access) Hidden() []string {
 		return ok
 	})
 }
+
+// Lifted lists the private entries that a person named for a strict session.
+func (a Access) Lifted() []string {
+	if !a.Strict {
+		return nil
+	}
+	hidden := a.Hidden()
+	return slices.DeleteFunc(PrivateEntries(), func(entry string) bool { return slices.Contains(hidden, entry) })
+}

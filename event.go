@@ -178,6 +178,7 @@ type Prompt struct {
 	Tools     []ToolSpec `json:"tools"`
 	Omitted   []Omission `json:"omitted,omitempty"`
 	Warnings  []string   `json:"warnings,omitempty"`
+	Lifted    []string   `json:"lifted,omitempty"` // private entries that a person named for this session
 	Model     string     `json:"model"`
 	Thinking  string     `json:"thinking,omitempty"`
 	MaxTokens int        `json:"maxTokens,omitempty"`

@@ -144,6 +144,9 @@ type Profile struct {
 	// all, an empty list none.
 	Skills []string `json:"skills"`
 
+	// Compaction says when the transcript that the model sees is shortened.
+	Compaction Compaction `json:"compaction,omitzero"`
+
 	// Message is the channel's id of the message that the turn answers, for
 	// reply tags; "" if there is none.
 	Message string `json:"message,omitempty"`
@@ -169,6 +172,14 @@ type Profile struct {
 
 	Definition    string `json:"definition,omitempty"`
 	DefinitionSHA string `json:"definitionSha,omitempty"`
+}
+
+// Compaction says when and how far the transcript of a main session is
+// shortened for its model, in tokens of the request.
+type Compaction struct {
+	Tokens      int  `json:"tokens"`      // at which it is; 0: never by itself
+	KeepRecent  int  `json:"keepRecent"`  // how much of the newest turns stays word for word
+	MemoryFlush bool `json:"memoryFlush"` // write lasting facts to the note of the day first
 }
 
 // Run is the durable record of executing one turn.

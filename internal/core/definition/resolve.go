@@ -34,6 +34,30 @@ type Agent struct {
 	Tools     []Policy // all of them must allow a tool
 	Budget    goclaw.Budget
 	Subagents Subagents
+
+	Compaction Compaction
+}
+
+// Compaction says when an agent's conversations are compacted.
+type Compaction struct {
+	Percent     int // of the model's window; 0: any
+	Tokens      int // at most; 0: any number
+	KeepRecent  int // tokens
+	MemoryFlush bool
+}
+
+// at is the number of tokens at which a conversation with a model of that
+// window (0: unknown) is compacted; 0: never.
+func (c Compaction) at(window int) goclaw.Compaction {
+	tokens := c.Tokens
+	if share := window * c.Percent / 100; share > 0 && (tokens == 0 || share < tokens) {
+		tokens = share
+	}
+	keep := c.KeepRecent
+	if tokens > 0 {
+		keep = min(keep, tokens/3)
+	}
+	return goclaw.Compaction{Tokens: tokens, KeepRecent: keep, MemoryFlush: c.MemoryFlush}
 }
 
 // Subagents says how an agent's workers run.
@@ -70,6 +94,17 @@ type Rules struct {
 	// ResolveModel turns an id or an alias into provider/model, or says why
 	// it can't.
 	ResolveModel func(string) (string, error)
+
+	// Window is how many tokens a model takes at most, 0 if that is not known;
+	// it may be nil.
+	Window func(model string) int
+}
+
+func (r Rules) window(model string) int {
+	if r.Window == nil {
+		return 0
+	}
+	return r.Window(model)
 }
 
 // Main resolves the profile of a session's own turns. model and thinking
@@ -91,6 +126,7 @@ func (r Rules) Main(agentID, model, thinking string) (goclaw.Profile, error) {
 		TimeoutMs:     timeout(0, a.Budget.Run),
 		MaxSpawnDepth: a.Subagents.MaxSpawnDepth, MaxChildren: a.Subagents.MaxChildren,
 		MaxTreeRuns: a.Subagents.MaxTreeRuns, Budget: a.Budget,
+		Compaction: a.Compaction.at(r.window(m)),
 	}, nil
 }
 

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -21,9 +22,12 @@ type Turn struct {
 // a main session's input behind its delimited facts.
 func Envelope(t Turn) goclaw.Message {
 	if t.Run.Trigger == goclaw.TriggerSpawn {
-		return goclaw.Text(goclaw.RoleUser, workerEnvelope(t.Run))
+		return goclaw.Text(goclaw.RoleUser, workerEnvelope(t.Run, cmp.Or(t.Text, t.Run.Task)))
 	}
 	facts := []string{t.Now.Format("Monday 2006-01-02 15:04 -07:00"), "via " + via(t.Run)}
+	if id := t.Run.Profile.Message; id != "" {
+		facts = append(facts, "message "+id)
+	}
 	if len(t.Active) > 0 {
 		facts = append(facts, "workers under way: "+strings.Join(t.Active, ", "))
 	}
@@ -53,7 +57,7 @@ func via(r goclaw.Run) string {
 	return "chat"
 }
 
-func workerEnvelope(r goclaw.Run) string {
+func workerEnvelope(r goclaw.Run, task string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[Subagent Context] You are running as a subagent (depth %d/%d). "+
 		"Results auto-announce to your requester; do not busy-poll for status.\n",
@@ -63,7 +67,7 @@ func workerEnvelope(r goclaw.Run) string {
 	if r.Context != "" {
 		fmt.Fprintf(&b, "\nContext:\n%s\n", r.Context)
 	}
-	fmt.Fprintf(&b, "\n[Subagent Task]: %s", r.Task)
+	fmt.Fprintf(&b, "\n[Subagent Task]: %s", task)
 	return b.String()
 }
 

@@ -1,16 +1,11 @@
 package prompt
 
 import (
-	"embed"
-	"fmt"
 	"slices"
 	"strings"
 
 	"goclaw"
 )
-
-//go:embed sections/*.md
-var sectionFiles embed.FS
 
 // The workspace files, in the order in which they stand in a prompt.
 var fileOrder = []string{
@@ -28,14 +23,23 @@ func MainFiles() []string { return slices.Clone(fileOrder) }
 // WorkerFiles returns a fresh copy of the workers' allowlist.
 func WorkerFiles() []string { return []string{"AGENTS.md", "TOOLS.md"} }
 
+// MoreFiles are those of a profile's files that are none of the eight and can
+// be shown: not the folders that are only named to be in reach.
+func MoreFiles(inherit []string) []string {
+	return slices.DeleteFunc(slices.Clone(inherit), func(name string) bool {
+		return slices.Contains(fileOrder, name) || name == "memory" || name == ".git"
+	})
+}
+
 // Input is what a prompt is made of.
 type Input struct {
 	Profile goclaw.Profile
+	Session goclaw.SessionKey      // its kind says how replies reach the person
 	Files   []goclaw.WorkspaceFile // all there are; the profile decides what is seen
 	Tools   []goclaw.ToolSpec      // those that the profile allows
-	Session goclaw.SessionKey      // its kind says how replies reach the person
 	Skills  SkillList              // those that the profile may know
 	Workers []WorkerCard           // definitions that may be spawned
+	Body    string                 // of the worker's definition, "" if it has none
 	Facts   Facts
 
 	// Replaced are the sections that the person has written, by id.
@@ -82,16 +86,25 @@ func Assemble(in Input) goclaw.Prompt {
 	}
 	slices.SortFunc(p.Tools, func(a, b goclaw.ToolSpec) int { return strings.Compare(a.Name, b.Name) })
 	b := builder{prompt: &p, in: in}
-	switch in.Profile.PromptMode {
-	case goclaw.PromptFull:
-		b.full()
-	case goclaw.PromptMinimal:
-		b.minimal()
+	b.body()
+	if in.Profile.PromptMode == goclaw.PromptNone {
+		return p
 	}
+	for _, k := range kinds {
+		switch k.id {
+		case "context":
+			b.files()
+		default:
+			b.section(k)
+		}
+	}
+	p.Lifted = in.Profile.Access(in.Session, "").Lifted()
+	p.Omitted = append(p.Omitted, in.Skills.Omitted...)
 	return p
 }
 
-// Render is the text that is sent: one block that is stable to its end.
+// Render is the text that is sent: one block that is stable to its end. The
+// first section stands there byte for byte.
 func Render(p goclaw.Prompt) []goclaw.SystemBlock {
 	var out strings.Builder
 	for _, s := range p.Sections {
@@ -109,55 +122,36 @@ func Render(p goclaw.Prompt) []goclaw.SystemBlock {
 	return []goclaw.SystemBlock{{Text: out.String(), StableUntil: true}}
 }
 
+// Resized returns sections with their tokens counted anew, all of them stable.
+func Resized(sections []goclaw.Section) []goclaw.Section {
+	out := slices.Clone(sections)
+	for i := range out {
+		out[i].Stable, out[i].Tokens = true, Tokens(len(out[i].Text))
+	}
+	return out
+}
+
+// Tokens converts bytes to tokens where no provider counted them (spec
+// section 3.2: a token is four bytes).
+func Tokens(bytes int) int { return (bytes + 3) / 4 }
+
 type builder struct {
 	prompt *goclaw.Prompt
 	in     Input
 }
 
-func (b *builder) full() {
-	b.fixed("identity", "")
-	b.fixed("tooling", "Tooling")
-	b.fixed("safety", "Safety")
-	if b.has("sessions_spawn") {
-		b.fixed("delegation", "Workers")
-	}
-	b.fixed("silent", "Silent replies")
-	b.fixed("workspace", "Workspace")
-	b.files()
-	b.runtime()
-}
-
-func (b *builder) minimal() {
-	b.fixed("worker", "")
-	b.fixed("tooling", "Tooling")
-	b.fixed("safety", "Safety")
-	b.fixed("workspace", "Workspace")
-	b.files()
-	b.runtime()
-}
+// full reports whether this is a main session's prompt.
+func (b *builder) full() bool { return b.in.Profile.PromptMode == goclaw.PromptFull }
 
 func (b *builder) has(tool string) bool {
 	return slices.ContainsFunc(b.in.Tools, func(t goclaw.ToolSpec) bool { return t.Name == tool })
 }
 
-// fixed adds the built-in section of that id.
-func (b *builder) fixed(id, title string) {
-	spawning := "spawn_no"
-	if b.has("sessions_spawn") {
-		spawning = "spawn_yes"
+// body puts a definition's body first, as it is.
+func (b *builder) body() {
+	if b.in.Body != "" {
+		b.add("definition", "", "definition "+b.in.Profile.Definition, b.in.Body)
 	}
-	text := builtIn(id)
-	text = strings.ReplaceAll(text, "{{spawning}}", builtIn(spawning))
-	text = strings.ReplaceAll(text, "{{workspace}}", b.in.Profile.Workspace)
-	b.add(id, title, "built-in", text)
-}
-
-func builtIn(id string) string {
-	text, err := sectionFiles.ReadFile("sections/" + id + ".md")
-	if err != nil {
-		panic("prompt: no built-in section " + id) // a name in this file is wrong
-	}
-	return strings.TrimSpace(string(text))
 }
 
 func (b *builder) add(id, title, source, text string) {
@@ -167,41 +161,35 @@ func (b *builder) add(id, title, source, text string) {
 	})
 }
 
+func (b *builder) omit(source, why string) {
+	b.prompt.Omitted = append(b.prompt.Omitted, goclaw.Omission{Source: source, Why: why})
+}
+
 // files adds the workspace files that the profile names, and accounts for all
 // others.
 func (b *builder) files() {
 	byName := map[string]goclaw.WorkspaceFile{}
 	for _, f := range b.in.Files {
 		byName[f.Name] = f
-		if !slices.Contains(b.in.Profile.Inherit, f.Name) && !f.Missing {
-			b.omit(f.Path, "private to main sessions: not on this session's allowlist")
+		shown := slices.Contains(b.in.Profile.Inherit, f.Name)
+		if !shown && !f.Missing {
+			b.omit(f.Path, b.unseen(f.Name))
 		}
-		if f.Warning != "" && slices.Contains(b.in.Profile.Inherit, f.Name) {
+		if f.Warning != "" && shown {
 			b.prompt.Warnings = append(b.prompt.Warnings, f.Name+": "+f.Warning)
 		}
 	}
 	intro := len(b.prompt.Sections)
-	for _, name := range fileOrder {
-		f, known := byName[name]
-		if !known || !slices.Contains(b.in.Profile.Inherit, name) {
-			continue
-		}
-		switch {
-		case f.Missing && slices.Contains(expected, name):
-			b.add("file:"+name, name, f.Path, "[MISSING] Expected at: "+f.Path)
-		case f.Missing:
-			b.omit(f.Path, "not there, and may be absent")
-		case strings.TrimSpace(f.Content) == "":
-			b.omit(f.Path, "empty")
-		default:
-			b.add("file:"+name, name, f.Path, strings.TrimSpace(f.Content))
+	for _, name := range append(slices.Clone(fileOrder), MoreFiles(b.in.Profile.Inherit)...) {
+		if f, known := byName[name]; known && slices.Contains(b.in.Profile.Inherit, name) {
+			b.file(f)
 		}
 	}
 	if len(b.prompt.Sections) == intro {
 		return
 	}
 	text := builtIn("context")
-	if b.in.Profile.PromptMode == goclaw.PromptFull {
+	if b.full() && slices.ContainsFunc(b.prompt.Sections[intro:], func(s goclaw.Section) bool { return s.ID == "file:SOUL.md" }) {
 		text += " " + builtIn("persona")
 	}
 	b.prompt.Sections = slices.Insert(b.prompt.Sections, intro, goclaw.Section{
@@ -210,18 +198,29 @@ func (b *builder) files() {
 	})
 }
 
-func (b *builder) omit(source, why string) {
-	b.prompt.Omitted = append(b.prompt.Omitted, goclaw.Omission{Source: source, Why: why})
-}
-
-func (b *builder) runtime() {
-	text := fmt.Sprintf("host=%s | os=%s | model=%s", b.in.Facts.Host, b.in.Facts.OS, b.in.Profile.Model)
-	if t := b.in.Profile.Thinking; t != "" && t != "off" {
-		text += " | thinking=" + t
+func (b *builder) unseen(name string) string {
+	if b.full() {
+		return "not in context.files"
 	}
-	b.add("runtime", "Runtime", "built-in", text)
+	if slices.Contains(goclaw.PrivateEntries(), name) {
+		return "private to main sessions: not on this session's allowlist"
+	}
+	return "not on this session's allowlist"
 }
 
-// Tokens converts bytes to tokens where no provider counted them (spec
-// section 3.2: a token is four bytes).
-func Tokens(bytes int) int { return (bytes + 3) / 4 }
+func (b *builder) file(f goclaw.WorkspaceFile) {
+	must := slices.Contains(expected, f.Name) || !slices.Contains(fileOrder, f.Name)
+	daily := strings.HasPrefix(f.Name, "memory/")
+	switch {
+	case f.Missing && must && !daily:
+		b.add("file:"+f.Name, f.Name, f.Path, "[MISSING] Expected at: "+f.Path)
+	case f.Missing:
+		b.omit(f.Path, "not there, and may be absent")
+	case strings.TrimSpace(f.Content) == "" && f.Warning != "":
+		b.omit(f.Path, f.Warning)
+	case strings.TrimSpace(f.Content) == "":
+		b.omit(f.Path, "empty")
+	default:
+		b.add("file:"+f.Name, f.Name, f.Path, strings.TrimSpace(f.Content))
+	}
+}

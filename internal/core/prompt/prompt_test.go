@@ -140,6 +140,14 @@ func TestGoldenPrompts(t *testing.T) {
 	none.PromptMode = goclaw.PromptNone
 	alone := mainProfile()
 	alone.Inherit = []string{}
+	more := mainProfile()
+	more.Inherit = append(more.Inherit, "docs/STYLE.md", "docs/GONE.md", "memory", "memory/2026-11-21.md", "memory/2026-11-20.md")
+	added := []goclaw.WorkspaceFile{
+		{Name: "docs/STYLE.md", Path: workspaceDir + "/docs/STYLE.md", Content: "Short lines."},
+		{Name: "docs/GONE.md", Path: workspaceDir + "/docs/GONE.md", Missing: true},
+		{Name: "memory/2026-11-21.md", Path: workspaceDir + "/memory/2026-11-21.md", Content: "Ann came back."},
+		{Name: "memory/2026-11-20.md", Path: workspaceDir + "/memory/2026-11-20.md", Missing: true},
+	}
 	for _, tc := range []struct {
 		name string
 		in   prompt.Input
@@ -151,9 +159,128 @@ func TestGoldenPrompts(t *testing.T) {
 		{"worker-spawner", input(spawner, fresh, append(workerTools(), realTools("sessions_spawn", "subagents")...))},
 		{"worker-lifted", input(lifted, cut, workerTools())},
 		{"none", input(none, fresh, workerTools())},
+		{"cron", cron(input(workerProfile(), fresh, workerTools()))},
+		{"everything", everything(input(mainProfile(), fresh, realTools()))},
+		{"everything-worker", everything(input(spawner, fresh, append(workerTools(), realTools("sessions_spawn", "subagents")...)))},
+		{"definition", bodied(input(workerProfile(), fresh, workerTools()))},
+		{"definition-none", bodied(input(none, fresh, workerTools()))},
+		{"more-files", input(more, append(slices.Clone(fresh), added...), realTools("read"))},
+		{"replaced", replaced(input(mainProfile(), fresh, realTools("read")))},
 	} {
 		t.Run(tc.name, func(t *testing.T) { golden(t, tc.name, show(prompt.Assemble(tc.in))) })
 	}
+}
+
+// everything is a prompt with all that a section can speak of.
+func everything(in prompt.Input) prompt.Input {
+	for _, name := range []string{"memory_search", "memory_get", "message", "tts", "update"} {
+		in.Tools = append(in.Tools, goclaw.ToolSpec{Name: name, Description: "A tool.", Schema: json.RawMessage(`{"type":"object"}`)})
+	}
+	in.Session = goclaw.SessionKey{Agent: "main", Kind: goclaw.KindChannel, Channel: "telegram", PeerKind: "direct", Peer: "7"}
+	in.Skills = prompt.SkillList{
+		Text:    "<available_skills>\n<skill><name>tides</name><description>Reads tide tables.</description><location>skills/tides/SKILL.md</location></skill>\n</available_skills>",
+		Omitted: []goclaw.Omission{{Source: "skill glaciers", Why: "needs the program glacier"}},
+	}
+	in.Workers = []prompt.WorkerCard{
+		{Name: "code-explorer", Description: "Finds where things are in a code base.", Tools: []string{"grep", "read"}, TimeoutSeconds: 600, Example: `{"agent":"code-explorer","task":"Where are tides computed?","context":"Go, module tides"}`},
+		{Name: "thinker", Description: "Thinks.", Example: `{"agent":"thinker","task":"Which of the two?","context":"…"}`},
+	}
+	in.Facts = prompt.Facts{
+		Host: "box", OS: "linux/amd64", Owner: []string{"Ann", "+49 170 1"}, Zone: "Europe/Berlin", Heartbeat: "30m",
+		Aliases: map[string]string{"fast": "anthropic/claude-haiku-4-5", "deep": "anthropic/claude-opus-5"}, Docs: "docs/goclaw",
+	}
+	return in
+}
+
+func cron(in prompt.Input) prompt.Input {
+	in.Session = goclaw.CronKey("main", "nightly")
+	return in
+}
+
+func bodied(in prompt.Input) prompt.Input {
+	in.Profile.Definition, in.Body = "explorer", "\n# Explorer \n\nYou explore.\n"
+	return in
+}
+
+func replaced(in prompt.Input) prompt.Input {
+	in.Replaced = map[string]prompt.Replacement{
+		"safety": {Text: "Be kind. You work in {{workspace}}.\n", Source: "/etc/goclaw/safety.md"},
+		"silent": {Source: "/etc/goclaw/empty.md"},
+		"voice":  {Text: "Speak softly.", Source: "/etc/goclaw/voice.md"},
+		"worker": {Text: "Not for main sessions.", Source: "/etc/goclaw/worker.md"},
+	}
+	return in
+}
+
+// A definition's body is what the model reads first, byte for byte.
+func TestBodyVerbatim(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := input(workerProfile(), nil, workerTools())
+		in.Body = rapid.StringN(1, -1, -1).Draw(t, "body")
+		in.Profile.PromptMode = rapid.SampledFrom([]goclaw.PromptMode{goclaw.PromptMinimal, goclaw.PromptNone}).Draw(t, "mode")
+		got := prompt.Render(prompt.Assemble(in))[0].Text
+		if !strings.HasPrefix(got, in.Body) || in.Profile.PromptMode == goclaw.PromptNone && got != in.Body {
+			t.Fatalf("%q begins with %q", in.Body, got[:min(len(got), len(in.Body)+20)])
+		}
+	})
+}
+
+// The table of docs/context.md is what the assembler does.
+func TestTableOfSections(t *testing.T) {
+	columns := []goclaw.Prompt{
+		prompt.Assemble(everything(input(mainProfile(), freshFiles(t), realTools()))),
+		prompt.Assemble(bodied(everything(input(spawning(), freshFiles(t), realTools())))),
+		prompt.Assemble(bodied(input(noneProfile(), freshFiles(t), realTools()))),
+	}
+	var b strings.Builder
+	b.WriteString("| section | what it is about | main (full) | worker, cron (minimal) | none |\n|---|---|---|---|---|\n")
+	for _, row := range prompt.Catalog() {
+		fmt.Fprintf(&b, "| `%s` | %s |", row.ID, row.About)
+		for _, p := range columns {
+			i := slices.IndexFunc(p.Sections, func(s goclaw.Section) bool { return s.ID == row.ID })
+			switch {
+			case i < 0:
+				b.WriteString(" no |")
+			case row.When != "":
+				b.WriteString(" " + row.When + " |")
+			default:
+				b.WriteString(" yes |")
+			}
+		}
+		b.WriteString("\n")
+	}
+	path := filepath.Join("..", "..", "..", "docs", "context.md")
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "<!-- made by the test TestTableOfSections -->\n", "<!-- to here -->\n"
+	head, rest, ok := strings.Cut(string(page), begin)
+	old, tail, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no place for the table", path)
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(head+begin+b.String()+end+tail), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(old, b.String()); diff != "" {
+		t.Errorf("%s differs (go test -update accepts it):\n%s", path, diff)
+	}
+}
+
+func spawning() goclaw.Profile {
+	p := workerProfile()
+	p.MaxSpawnDepth, p.Skills = 2, []string{"tides"}
+	return p
+}
+
+func noneProfile() goclaw.Profile {
+	p := workerProfile()
+	p.PromptMode = goclaw.PromptNone
+	return p
 }
 
 func TestGoldenEnvelopes(t *testing.T) {
@@ -217,7 +344,7 @@ func TestAllowlist(t *testing.T) {
 		}
 		for _, f := range files {
 			there := strings.Contains(string(raw), marker[f.Name])
-			may := slices.Contains(inherit, f.Name) && slices.Contains(prompt.MainFiles(), f.Name)
+			may := slices.Contains(inherit, f.Name)
 			if there && !may {
 				t.Fatalf("%q is in the prompt, but only %q are allowed", f.Name, inherit)
 			}
@@ -232,7 +359,7 @@ func TestAllowlist(t *testing.T) {
 // change no byte: a prefix stays cached.
 func TestEqualInputsGiveEqualBytes(t *testing.T) {
 	fresh := freshFiles(t)
-	want := show(prompt.Assemble(input(mainProfile(), fresh, realTools())))
+	want, _, _ := strings.Cut(show(prompt.Assemble(input(mainProfile(), fresh, realTools()))), "=== left out")
 	rapid.Check(t, func(t *rapid.T) {
 		files := rapid.Permutation(fresh).Draw(t, "files")
 		tools := rapid.Permutation(realTools()).Draw(t, "tools")

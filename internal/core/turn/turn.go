@@ -12,8 +12,10 @@ type State struct {
 	Early  []goclaw.Message    // what came before the first step
 	Steps  []Step
 	Usage  goclaw.Usage
-	End    *goclaw.EndEvent // nil until the run has ended
-	Next   int              // sequence number of the next event
+
+	Compacted []goclaw.CompactEvent // by this run
+	End       *goclaw.EndEvent      // nil until the run has ended
+	Next      int                   // sequence number of the next event
 
 	// LostModelCalls counts takeovers that may have lost a paid reply.
 	LostModelCalls int
@@ -69,6 +71,11 @@ func Apply(s State, e goclaw.Event) State {
 	case goclaw.EventResult:
 		if last := s.last(); last != nil {
 			last.Results[e.Result.CallID] = *e.Result
+		}
+	case goclaw.EventCompact:
+		s.Compacted = append(s.Compacted, *e.Compact)
+		if e.Compact.Call != nil {
+			s.Usage = s.Usage.Add(e.Compact.Call.Usage)
 		}
 	case goclaw.EventResumed:
 		if e.Resumed.ModelCallLost {

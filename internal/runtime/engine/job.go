@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,7 +33,11 @@ type job struct {
 
 	prompt  goclaw.Prompt
 	system  []goclaw.SystemBlock // the prompt rendered
-	history []goclaw.Message
+	logs    []goclaw.RunLog      // of the session's earlier runs; shared, never changed
+	view    turn.View            // what compactions have made of the session
+	history []goclaw.Message     // logs, as the model sees them
+
+	squeezed bool // the provider refused a request as too long
 }
 
 func newJob(work context.Context, e *Engine, c goclaw.Claimed) *job {
@@ -119,7 +124,7 @@ func (j *job) loop() error {
 			}
 		case turn.CallModel:
 			if err = j.stopped(); err == nil {
-				err = j.callModel()
+				err = j.converse()
 			}
 		case turn.CallTools: // also while draining: their intents are on record
 			err = j.callTools(a.Calls)
@@ -226,12 +231,16 @@ func (j *job) loadPrompt() error {
 		return fmt.Errorf("recorded prompt %s: %w", j.state.Prompt.PromptSHA, err)
 	}
 	j.system = prompt.Render(j.prompt)
-	return j.loadHistory()
+	if err := j.loadHistory(); err != nil {
+		return err
+	}
+	j.flush()
+	return nil
 }
 
 func (j *job) loadHistory() error {
-	if j.r.Trigger == goclaw.TriggerCron {
-		return nil
+	if j.r.Session.Kind == goclaw.KindCron {
+		return nil // each firing starts without the earlier ones' history
 	}
 	logs, err := ask(j, "transcript", func(ctx context.Context) ([]goclaw.RunLog, error) {
 		return j.e.o.Store.History(ctx, j.r.Session, j.r.Ordinal)
@@ -239,20 +248,19 @@ func (j *job) loadHistory() error {
 	if err != nil {
 		return err
 	}
-	j.history = turn.Transcript(logs)
+	j.logs = logs
+	j.look()
 	return nil
 }
 
 // assemble makes event 0: the prompt and the turn's input. An announcement's
 // input is what is ready now; the same transaction marks it as consumed.
 func (j *job) assemble() error {
-	made, err := j.e.assemble(j.r.Profile)
+	made, err := j.e.assemble(j.ctx, j.r.Session, j.e.withNotes(j.r.Session, j.r.Profile))
 	if err != nil {
 		return err
 	}
-	for _, w := range made.prompt.Warnings {
-		j.e.o.Log.Warn("workspace file", "run", j.r.ID, "what", w)
-	}
+	j.e.warn(j.r, made.prompt.Warnings)
 	if err := j.loadHistory(); err != nil {
 		return err
 	}
@@ -270,6 +278,9 @@ func (j *job) assemble() error {
 	active, err := j.activeWorkers()
 	if err != nil {
 		return err
+	}
+	if j.e.o.Mentions != nil && j.r.Trigger != goclaw.TriggerAnnouncement {
+		text += j.e.o.Mentions.Mentioned(j.ctx, j.r.Profile.Workspace, j.r.Profile.Access(j.r.Session, j.r.ID), strings.TrimSpace(j.r.Context+"\n"+j.r.Task))
 	}
 	input := prompt.Envelope(prompt.Turn{Run: j.r, Text: text, Now: time.Now().In(j.e.o.Zone), Active: active})
 	j.prompt, j.system = made.prompt, made.system
@@ -329,8 +340,8 @@ func (j *job) append(events []goclaw.Event, b goclaw.Batch) error {
 func (j *job) usageWith(events []goclaw.Event) goclaw.Usage {
 	sum := j.state.Usage
 	for _, ev := range events {
-		if ev.Kind == goclaw.EventModel {
-			sum = sum.Add(ev.Model.Usage)
+		if paid := ev.Paid(); paid != nil {
+			sum = sum.Add(paid.Usage)
 		}
 	}
 	return sum

@@ -32,7 +32,7 @@ func (j *job) callModel() error {
 		}
 	}
 	began := time.Now()
-	reply, tries, err := j.stream()
+	reply, tries, err := j.stream(j.request, true)
 	if err != nil {
 		return err
 	}
@@ -58,13 +58,14 @@ func (j *job) take(reply *goclaw.ModelReply, tries int, began time.Time) error {
 	return j.finish(turn.Next(after, 0), model)
 }
 
-// stream asks the model, again if the provider says that it makes sense.
-func (j *job) stream() (goclaw.ModelReply, int, error) {
+// stream asks the model, again if the provider says that it makes sense. live
+// shows the reply as it comes.
+func (j *job) stream(request func(model string) goclaw.ModelRequest, live bool) (goclaw.ModelReply, int, error) {
 	provider, model, err := j.e.o.Models.Provider(j.r.Profile.Model)
 	if err != nil {
 		return goclaw.ModelReply{}, 0, err
 	}
-	wanted := j.request(model)
+	wanted := request(model)
 	for try, billed := 1, false; ; try++ {
 		req := wanted
 		rate, err := j.admit(&req, billed)
@@ -73,23 +74,46 @@ func (j *job) stream() (goclaw.ModelReply, int, error) {
 		}
 		j.e.o.Hook("model.before")
 		var shown bool
+		show, rest := j.show(live)
 		reply, err := provider.Stream(j.ctx, req, func(d goclaw.Delta) {
 			shown = true
-			j.e.o.Publish(goclaw.Notice{Kind: d.Kind, Session: j.r.Session, RunID: j.r.ID, Text: d.Text})
+			show(d)
 		})
 		if err == nil {
+			rest()
 			j.giveRate(rate, reply.Usage)
 			return reply, try, nil
 		}
-		if billed, err = j.again(err, try, shown); err != nil {
+		if billed, err = j.again(err, try, shown, live); err != nil {
 			return goclaw.ModelReply{}, try, err
 		}
 	}
 }
 
+// show returns what publishes the pieces of a reply, without its reply tag, and
+// what publishes the rest once it is complete.
+func (j *job) show(live bool) (show func(goclaw.Delta), rest func()) {
+	if !live {
+		return func(goclaw.Delta) {}, func() {}
+	}
+	var tag turn.Untagger
+	publish := func(d goclaw.Delta) {
+		if d.Text != "" {
+			j.e.o.Publish(goclaw.Notice{Kind: d.Kind, Session: j.r.Session, RunID: j.r.ID, Text: d.Text})
+		}
+	}
+	show = func(d goclaw.Delta) {
+		if d.Kind == goclaw.NoticeText && !j.r.Session.IsWorker() {
+			d.Text = tag.Add(d.Text)
+		}
+		publish(d)
+	}
+	return show, func() { publish(goclaw.Delta{Kind: goclaw.NoticeText, Text: tag.Rest()}) }
+}
+
 // again waits until a failed call is to be made again, or says why it is not.
 // billed tells whether the failed one may have to be paid for.
-func (j *job) again(err error, try int, shown bool) (billed bool, _ error) {
+func (j *job) again(err error, try int, shown, live bool) (billed bool, _ error) {
 	var failed *goclaw.ProviderError
 	if j.ctx.Err() != nil || !errors.As(err, &failed) || !failed.Retry || try >= tries(failed) || failed.After > patience {
 		if j.ctx.Err() == nil && failed != nil && !mayBeBilled(failed, shown) {
@@ -97,7 +121,7 @@ func (j *job) again(err error, try int, shown bool) (billed bool, _ error) {
 		}
 		return false, giveUp(err, try)
 	}
-	if shown {
+	if shown && live {
 		j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeReset, Session: j.r.Session, RunID: j.r.ID})
 	}
 	wait := backoff(try, failed.After)
@@ -144,7 +168,7 @@ func (j *job) request(model string) goclaw.ModelRequest {
 	msgs = append(msgs, j.history...)
 	return goclaw.ModelRequest{
 		Model: model, System: j.system, Tools: j.prompt.Tools,
-		Messages: append(msgs, j.state.Messages()...),
+		Messages: append(msgs, j.view.Messages(j.r, j.state)...),
 		Thinking: j.prompt.Thinking, MaxTokens: j.prompt.MaxTokens,
 		Session: j.r.Session.String(),
 	}

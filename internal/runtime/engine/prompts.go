@@ -1,13 +1,16 @@
 package engine
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"goclaw"
 	"goclaw/internal/core/prompt"
@@ -21,54 +24,156 @@ const maxPrompts = 64
 type prompts struct {
 	mu   sync.Mutex
 	last map[string]assembled
+
+	// said are the warnings that each session, or a workspace's workers, were
+	// told last.
+	said map[string]string
 }
 
 // assembled is a prompt, what it was made of, and how it is stored.
 type assembled struct {
-	files  []goclaw.WorkspaceFile
+	from   ingredients
 	prompt goclaw.Prompt        // shared: never changed
 	system []goclaw.SystemBlock // the prompt rendered; shared as well
 	blob   goclaw.Blob
 }
 
-// assemble builds the prompt of a profile from the files as they are now.
-func (e *Engine) assemble(p goclaw.Profile) (assembled, error) {
-	files, err := e.o.Files.Files(p.Workspace)
+// ingredients are what a prompt is made of besides its profile.
+type ingredients struct {
+	files    []goclaw.WorkspaceFile
+	replaced map[string]prompt.Replacement
+	skills   prompt.SkillList
+	warnings []string
+}
+
+func (i ingredients) equal(o ingredients) bool {
+	return slices.Equal(i.files, o.files) && maps.Equal(i.replaced, o.replaced) && i.skills.Text == o.skills.Text &&
+		slices.Equal(i.skills.Omitted, o.skills.Omitted) && slices.Equal(i.warnings, o.warnings)
+}
+
+// assemble builds the prompt of a session's run from the files as they are now.
+func (e *Engine) assemble(ctx context.Context, session goclaw.SessionKey, p goclaw.Profile) (assembled, error) {
+	from, err := e.gather(p)
 	if err != nil {
-		return assembled{}, fmt.Errorf("read workspace %s: %w", p.Workspace, err)
+		return assembled{}, err
 	}
-	key := promptKey(p)
-	e.prompts.mu.Lock()
-	defer e.prompts.mu.Unlock()
-	if a, ok := e.prompts.last[key]; ok && slices.Equal(a.files, files) {
-		return a, nil
+	made, err := e.prompts.make(promptKey(session, p), from, func() goclaw.Prompt {
+		made := prompt.Assemble(prompt.Input{
+			Profile: p, Session: session, Files: from.files, Tools: e.specs(p.Tools), Skills: from.skills,
+			Facts: e.o.Facts, Replaced: from.replaced,
+		})
+		made.Warnings = append(made.Warnings, from.warnings...)
+		return made
+	})
+	if err != nil || e.o.Rewriter == nil {
+		return made, err
 	}
-	specs := make([]goclaw.ToolSpec, 0, len(p.Tools))
-	for _, name := range p.Tools {
+	sections, err := e.o.Rewriter.Rewrite(ctx, session, p, made.prompt.Sections)
+	if err != nil {
+		return assembled{}, err
+	}
+	changed := made.prompt
+	changed.Sections = prompt.Resized(sections)
+	return finished(from, changed)
+}
+
+// gather reads what the prompt is to be made of.
+func (e *Engine) gather(p goclaw.Profile) (from ingredients, err error) {
+	if from.files, err = e.o.Files.Files(p.Workspace, prompt.MoreFiles(p.Inherit)...); err != nil {
+		return from, fmt.Errorf("read workspace %s: %w", p.Workspace, err)
+	}
+	if e.o.Sections != nil {
+		if from.replaced, err = e.o.Sections.Texts(); err != nil {
+			return from, err
+		}
+	}
+	if e.o.Skills != nil {
+		if from.skills, from.warnings, err = e.o.Skills.List(p); err != nil {
+			return from, fmt.Errorf("list skills: %w", err)
+		}
+	}
+	return from, nil
+}
+
+func (e *Engine) specs(tools []string) []goclaw.ToolSpec {
+	specs := make([]goclaw.ToolSpec, 0, len(tools))
+	for _, name := range tools {
 		if t := e.tools[name]; t != nil {
 			specs = append(specs, t.Spec())
 		}
 	}
-	a := assembled{files: files, prompt: prompt.Assemble(prompt.Input{
-		Profile: p, Files: files, Tools: specs, Facts: e.o.Facts,
-	})}
-	a.system = prompt.Render(a.prompt)
-	if a.blob.Data, err = json.Marshal(a.prompt); err != nil {
+	return specs
+}
+
+// make returns what was made last of the same, or makes it.
+func (c *prompts) make(key string, from ingredients, assemble func() goclaw.Prompt) (assembled, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if a, ok := c.last[key]; ok && a.from.equal(from) {
+		return a, nil
+	}
+	a, err := finished(from, assemble())
+	if err != nil {
+		return assembled{}, err
+	}
+	if c.last == nil || len(c.last) >= maxPrompts {
+		c.last = map[string]assembled{}
+	}
+	c.last[key] = a
+	return a, nil
+}
+
+func finished(from ingredients, p goclaw.Prompt) (a assembled, err error) {
+	a = assembled{from: from, prompt: p, system: prompt.Render(p)}
+	if a.blob.Data, err = json.Marshal(p); err != nil {
 		return assembled{}, fmt.Errorf("encode prompt: %w", err)
 	}
 	sum := sha256.Sum256(a.blob.Data)
 	a.blob.SHA256 = hex.EncodeToString(sum[:])
-	if e.prompts.last == nil || len(e.prompts.last) >= maxPrompts {
-		e.prompts.last = map[string]assembled{}
-	}
-	e.prompts.last[key] = a
 	return a, nil
 }
 
-// promptKey names all that a prompt takes from a profile.
-func promptKey(p goclaw.Profile) string {
+// promptKey names all that a prompt takes from a session and a profile.
+func promptKey(session goclaw.SessionKey, p goclaw.Profile) string {
 	return strings.Join([]string{
-		p.Agent, p.Workspace, p.Model, p.Thinking, string(p.PromptMode),
+		string(session.Kind), p.Agent, p.Workspace, p.Model, p.Thinking, string(p.PromptMode), p.Definition,
 		strings.Join(p.Tools, ","), strings.Join(p.Inherit, ","),
 	}, "\x00")
+}
+
+// withNotes adds the notes of today and yesterday to what a main session sees.
+func (e *Engine) withNotes(session goclaw.SessionKey, p goclaw.Profile) goclaw.Profile {
+	if !e.o.DailyNotes || session.IsWorker() {
+		return p
+	}
+	now := time.Now().In(e.o.Zone)
+	p.Inherit = slices.Clone(p.Inherit)
+	for _, day := range []time.Time{now, now.AddDate(0, 0, -1)} {
+		p.Inherit = append(p.Inherit, "memory/"+day.Format(time.DateOnly)+".md")
+	}
+	return p
+}
+
+// warn tells a prompt's warnings to the log and to the session's chat, once
+// until they change.
+func (e *Engine) warn(r goclaw.Run, warnings []string) {
+	key := r.Session.String()
+	if r.Session.IsWorker() {
+		key = r.Profile.Workspace
+	}
+	text := strings.Join(warnings, "\n")
+	e.prompts.mu.Lock()
+	if e.prompts.said == nil || len(e.prompts.said) > 1000 {
+		e.prompts.said = map[string]string{}
+	}
+	fresh := e.prompts.said[key] != text
+	e.prompts.said[key] = text
+	e.prompts.mu.Unlock()
+	if !fresh {
+		return
+	}
+	for _, w := range warnings {
+		e.o.Log.Warn("context", "run", r.ID, "what", w)
+		e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeWarning, Session: r.Session, RunID: r.ID, Text: w})
+	}
 }

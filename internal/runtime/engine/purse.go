@@ -107,6 +107,11 @@ func (j *job) spent(input int64) budget.Spent {
 		s.Tokens += input * lost
 	}
 	s.Steps += lost
+	for _, c := range j.state.Compacted {
+		if c.Call != nil {
+			s.Steps++
+		}
+	}
 	return s
 }
 

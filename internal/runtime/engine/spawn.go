@@ -148,7 +148,7 @@ func (e *Engine) Submit(ctx context.Context, in goclaw.Inbound) (goclaw.Run, err
 	if err != nil {
 		return goclaw.Run{}, err
 	}
-	profile.Pinned = in.Model != ""
+	profile.Pinned, profile.Message = in.Model != "", in.MessageID
 	key := in.Key
 	if key != "" {
 		key = "inbound:" + in.Session.String() + ":" + key
@@ -191,7 +191,7 @@ func (e *Engine) Explain(ctx context.Context, q goclaw.ContextQuery) (goclaw.Pro
 		if err != nil {
 			return goclaw.Prompt{}, err
 		}
-		made, err := e.assemble(profile)
+		made, err := e.assemble(ctx, q.Session, e.withNotes(q.Session, profile))
 		return made.prompt, err
 	}
 	run, err := e.o.Store.Run(ctx, q.Run)
@@ -203,7 +203,7 @@ func (e *Engine) Explain(ctx context.Context, q goclaw.ContextQuery) (goclaw.Pro
 		return goclaw.Prompt{}, err
 	}
 	if len(events) == 0 || events[0].Prompt == nil {
-		made, err := e.assemble(run.Profile)
+		made, err := e.assemble(ctx, run.Session, e.withNotes(run.Session, run.Profile))
 		return made.prompt, err
 	}
 	raw, err := e.o.Store.Blob(ctx, events[0].Prompt.PromptSHA)

@@ -1,0 +1,223 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"goclaw"
+	"goclaw/internal/core/compact"
+	"goclaw/internal/core/prompt"
+	"goclaw/internal/core/turn"
+)
+
+const (
+	// maxSummary bounds the reply with the summary, in tokens.
+	maxSummary = 8000
+	// squeezePercent is the share of a refused request that the next may have.
+	squeezePercent = 60
+)
+
+// converse makes the next model call, once there is room for it.
+func (j *job) converse() error {
+	if j.r.Trigger == goclaw.TriggerCompact {
+		return j.compactAsAsked()
+	}
+	if made, err := j.makeRoom(int64(j.r.Profile.Compaction.Tokens)); err != nil || made {
+		return err
+	}
+	err := j.callModel()
+	if !tooLong(err) || j.squeezed {
+		return err
+	}
+	j.squeezed = true // the window is smaller than was known
+	if made, problem := j.makeRoom(j.size() * squeezePercent / 100); made || problem != nil {
+		return problem
+	}
+	return err
+}
+
+// tooLong reports whether a provider refused a request for its length.
+func tooLong(err error) bool {
+	var failed *goclaw.ProviderError
+	if !errors.As(err, &failed) || failed.Status != 400 && failed.Status != 413 {
+		return false
+	}
+	said := strings.ToLower(failed.Kind + " " + failed.Message)
+	for _, sign := range []string{"context_length", "context length", "prompt is too long", "context window", "too many tokens"} {
+		if strings.Contains(said, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// compactAsAsked is all that a run of /compact does.
+func (j *job) compactAsAsked() error {
+	if n := len(j.state.Compacted); n > 0 {
+		return j.end(turn.Action{State: goclaw.StateCompleted, Result: told(j.state.Compacted[n-1])})
+	}
+	plan := j.plan(int64(j.r.Profile.Compaction.Tokens), true)
+	if plan.IsZero() {
+		return j.end(turn.Action{State: goclaw.StateCompleted, Result: "Nothing to compact: the conversation is short."})
+	}
+	return j.compact(plan, j.r.Task)
+}
+
+// makeRoom compacts the session if its next request would pass limit tokens (0:
+// none); made says that it did.
+func (j *job) makeRoom(limit int64) (made bool, err error) {
+	if j.r.Session.IsWorker() || limit == 0 || j.size() <= limit {
+		return false, nil
+	}
+	plan := j.plan(limit, false)
+	if plan.IsZero() {
+		return false, nil // the turn itself is what is long
+	}
+	return true, j.compact(plan, "")
+}
+
+func (j *job) plan(limit int64, summarise bool) compact.Plan {
+	return compact.Make(compact.Want{
+		Total: j.size(), Logs: j.logs, View: j.view, Run: j.r, State: j.state,
+		Limit: limit, KeepRecent: int64(j.r.Profile.Compaction.KeepRecent), Summarise: summarise,
+	})
+}
+
+// size is how many tokens the next request has: as the provider counted the
+// last one, with what came since, or by its bytes if that is more.
+func (j *job) size() int64 {
+	n := compact.Bytes(j.history) + compact.Bytes(j.view.Messages(j.r, j.state))
+	for _, b := range j.system {
+		n += len(b.Text)
+	}
+	for _, t := range j.prompt.Tools {
+		n += len(t.Name) + len(t.Description) + len(t.Schema)
+	}
+	return max(int64(prompt.Tokens(n)), j.countedSize())
+}
+
+// countedSize is 0 if the provider has counted nothing since the session was
+// compacted last.
+func (j *job) countedSize() int64 {
+	if n := len(j.state.Steps); n > 0 && len(j.state.Compacted) == 0 {
+		last := j.state.Steps[n-1]
+		return used(last.Reply) + int64(compact.Bytes(turn.View{}.Messages(j.r, after(j.state)))/4)
+	}
+	if len(j.state.Steps) > 0 || len(j.state.Compacted) > 0 || len(j.logs) == 0 {
+		return 0
+	}
+	events := j.logs[len(j.logs)-1].Events
+	for i := len(events) - 1; i >= 0; i-- {
+		switch {
+		case events[i].Compact != nil:
+			return 0
+		case events[i].Model != nil:
+			return used(*events[i].Model) + int64(compact.Bytes(j.state.Messages())/4)
+		}
+	}
+	return 0
+}
+
+func used(m goclaw.ModelEvent) int64 { return m.Usage.Input + m.Usage.Output }
+
+// after is the state without all that came before the last reply.
+func after(s turn.State) turn.State {
+	last := s.Steps[len(s.Steps)-1]
+	last.Reply.Message.Parts = nil
+	return turn.State{Prompt: &goclaw.PromptEvent{}, Steps: []turn.Step{last}}
+}
+
+// compact shortens what the model sees and records that. A summary is a model
+// call like any other; if none comes of it, the record's own words stand there.
+func (j *job) compact(plan compact.Plan, instructions string) error {
+	done := goclaw.CompactEvent{Through: plan.Through, Trimmed: plan.Trimmed, Before: j.size(), Day: j.e.day()}
+	if plan.Through > 0 {
+		if err := j.summarise(&done, instructions); err != nil {
+			return err
+		}
+	}
+	done.After = plan.Total + int64(prompt.Tokens(len(done.Summary)))
+	if err := j.append([]goclaw.Event{{Kind: goclaw.EventCompact, Compact: &done}}, goclaw.Batch{}); err != nil {
+		return err
+	}
+	j.look()
+	j.flush()
+	j.e.o.Log.Info("the session was compacted", "session", j.r.Session.String(), "run", j.r.ID, "before", done.Before, "after", done.After)
+	j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeCompact, Session: j.r.Session, RunID: j.r.ID, Text: told(done)})
+	return nil
+}
+
+// look renders the session's record anew.
+func (j *job) look() {
+	j.view = turn.ViewOf(j.logs, j.state)
+	j.history = j.view.Transcript(j.logs)
+}
+
+// summarise asks the model for a summary of the runs up to done.Through. The
+// request repeats what the last one began with, so that most of it is cached.
+func (j *job) summarise(done *goclaw.CompactEvent, instructions string) error {
+	var older []goclaw.RunLog
+	for _, l := range j.logs {
+		if l.Run.Ordinal <= done.Through {
+			older = append(older, l)
+		}
+	}
+	ask := append(j.view.Transcript(older), compact.Request(instructions))
+	began := time.Now()
+	reply, tries, err := j.stream(func(model string) goclaw.ModelRequest {
+		req := j.request(model)
+		req.Messages, req.MaxTokens = ask, maxSummary
+		return req
+	}, false)
+	if err != nil {
+		return fmt.Errorf("compact the conversation: %w", err)
+	}
+	j.e.o.Hook("compact.after")
+	done.Call = &goclaw.ModelEvent{
+		Message: reply.Message, Stop: reply.Stop, Usage: j.priced(j.counted(reply)),
+		Model: reply.Model, TookMs: time.Since(began).Milliseconds(), Tries: tries, MaxTokens: maxSummary,
+	}
+	summary, notes, ok := compact.Parse(reply.Message.PlainText())
+	if !ok {
+		j.e.o.Log.Warn("the model wrote no summary; the record's own words stand in for it", "run", j.r.ID)
+		summary = compact.Digest(older, j.view, done.Through)
+	}
+	done.Summary = summary + compact.Files(older, done.Through)
+	if j.r.Profile.Compaction.MemoryFlush {
+		done.Notes = notes
+	}
+	return nil
+}
+
+// flush writes what compactions of this run want remembered, before the model
+// is asked again. Each is written once, however often this is called.
+func (j *job) flush() {
+	for i, c := range j.state.Compacted {
+		if c.Notes == "" || j.e.o.Notes == nil {
+			continue
+		}
+		mark := fmt.Sprintf("compaction %s/%d", j.r.ID, i)
+		if err := j.e.o.Notes.Remember(j.r.Profile.Workspace, c.Day, mark, c.Notes); err != nil {
+			text := fmt.Sprintf("what was to be remembered could not be written to memory/%s.md: %v (goclaw subagent log %s has it)", c.Day, err, j.r.ID)
+			j.e.o.Log.Error("memory", "run", j.r.ID, "err", err)
+			j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeWarning, Session: j.r.Session, RunID: j.r.ID, Text: text})
+		}
+	}
+}
+
+// told says in words what a compaction did.
+func told(c goclaw.CompactEvent) string {
+	var parts []string
+	if c.Through > 0 {
+		parts = append(parts, "the older turns are summarised")
+	}
+	if n := len(c.Trimmed); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d old tool results are shown cut", n))
+	}
+	if c.Notes != "" {
+		parts = append(parts, "lasting facts are in memory/"+c.Day+".md")
+	}
+	return fmt.Sprintf("Compacted from about %d to %d tokens: %s. The whole record is kept.", c.Before, c.After, strings.Join(parts, "; "))
+}

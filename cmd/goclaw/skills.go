@@ -26,8 +26,16 @@ type skillset struct {
 	disabled []string
 	limits   skill.Limits
 
-	mu   sync.Mutex
-	read map[string]skillStock // by workspace
+	mu     sync.Mutex
+	read   map[string]skillStock // by workspace
+	worded map[string]wording    // by workspace
+}
+
+// wording is a list and what it was made of.
+type wording struct {
+	tree *skills.Tree
+	why  string // of each choice
+	list prompt.SkillList
 }
 
 // skillStock is what a workspace's agent has.
@@ -47,7 +55,7 @@ func newSkillset(h home, t *trust.Store, cfg config.Skills, getenv func(string) 
 		},
 		disabled: cfg.Disabled,
 		limits:   skill.Limits{Count: cfg.Limits.MaxSkillsInPrompt, Chars: cfg.Limits.MaxSkillsPromptChars},
-		read:     map[string]skillStock{},
+		read:     map[string]skillStock{}, worded: map[string]wording{},
 	}
 }
 
@@ -113,7 +121,24 @@ func (s *skillset) List(p goclaw.Profile) (prompt.SkillList, []string, error) {
 	if p.PromptMode == goclaw.PromptFull {
 		warnings = append(now.warnings(), warnings...)
 	}
-	return skill.List(choices, s.limits), warnings, nil
+	return s.word(p.Workspace, now.tree, choices), warnings, nil
+}
+
+// word lists the choices, by what it worded last for the workspace if they are
+// the same.
+func (s *skillset) word(workspace string, tree *skills.Tree, choices []skill.Choice) prompt.SkillList {
+	var why strings.Builder
+	for _, c := range choices {
+		why.WriteString(c.Why + "\n")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.worded[workspace]; w.tree == tree && w.why == why.String() {
+		return w.list
+	}
+	w := wording{tree, why.String(), skill.List(choices, s.limits)}
+	s.worded[workspace] = w
+	return w.list
 }
 
 // warnings are what the agent's person should know of the files.

@@ -65,7 +65,7 @@ func commandsFind(name string) bool {
 	if name == "" || strings.ContainsAny(name, `/\`) {
 		return false
 	}
-	return slices.ContainsFunc(filepath.SplitList(sandbox.Path), func(dir string) bool {
+	return slices.ContainsFunc(strings.Split(sandbox.Path, ":"), func(dir string) bool {
 		info, err := os.Stat(filepath.Join(dir, name))
 		return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 	})

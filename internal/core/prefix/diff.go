@@ -23,15 +23,19 @@ func Diff(a, b Request) goclaw.SentDiff {
 		B:      goclaw.SentSide{Bytes: size(b.Parts)},
 		Fields: fields(a.Fields, b.Fields),
 	}
+	var last string // the text of the kind before
 	for kind := range kinds {
 		x, y := stream(a.Parts, kind), stream(b.Parts, kind)
 		n := common(x, y)
 		d.Bytes += n
+		if n > 0 {
+			last = x[:n]
+		}
 		if n == len(x) && n == len(y) {
 			continue
 		}
 		d.Equal = false
-		d.Before = tail(x[:n])
+		d.Before = tail(last)
 		d.A.Part, d.A.After = at(a.Parts, kind, n)
 		d.B.Part, d.B.After = at(b.Parts, kind, n)
 		break

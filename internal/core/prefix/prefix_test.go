@@ -123,6 +123,8 @@ func TestDiff(t *testing.T) {
 			bytes: 2, before: "ab", partA: "s1", afterA: "cd", partB: "t2", afterB: "x"},
 		{name: "the conversation went on", a: request("s1=a", "m1=b"), b: request("s1=a", "m1=b", "m2=c"),
 			bytes: 2, before: "b", partB: "m2", afterB: "c"},
+		{name: "other messages", a: request("s1=ab", "m1=b"), b: request("s1=ab", "m1=c"),
+			bytes: 2, before: "ab", partA: "m1", afterA: "b", partB: "m1", afterB: "c"},
 		{name: "empty against something", a: request(), b: request("m1=c"), partB: "m1", afterB: "c"},
 		{name: "within a character", a: request("s1=é"), b: request("s1=è"),
 			bytes: 1, before: "\ufffd", partA: "s1", afterA: "\ufffd", partB: "s1", afterB: "\ufffd"},

@@ -65,7 +65,7 @@ func (e *Engine) AsSent(ctx context.Context, id string, step int) (goclaw.Sent, 
 	}
 	var calls []int // where they stand among events
 	for i, ev := range events {
-		if ev.Kind == goclaw.EventModel {
+		if ev.Paid() != nil {
 			calls = append(calls, i)
 		}
 	}
@@ -82,19 +82,34 @@ func (e *Engine) AsSent(ctx context.Context, id string, step int) (goclaw.Sent, 
 	if j.prompt, err = e.recorded(ctx, j.state.Prompt.PromptSHA); err != nil {
 		return goclaw.Sent{}, err
 	}
-	if asked := events[at].Model.MaxTokens; asked != 0 { // a budget may have lowered it
-		j.prompt.MaxTokens = asked
+	build := j.request
+	if c := events[at].Compact; c != nil {
+		build = func(model string) goclaw.ModelRequest { return j.summaryRequest(model, c.Through) }
 	}
-	sent, err := e.encode(ctx, j, j.state.Prompt.From)
+	if asked := events[at].Paid().MaxTokens; asked != 0 { // a budget may have lowered it
+		plain := build
+		build = func(model string) goclaw.ModelRequest {
+			req := plain(model)
+			req.MaxTokens = asked
+			return req
+		}
+	}
+	sent, err := e.encode(ctx, j, j.state.Prompt.From, build)
 	sent.Step, sent.Steps = step, len(calls)
 	return sent, err
 }
 
+// nothingSent is a goclaw.ErrNotFound about a run that there is.
+type nothingSent string
+
+func (n nothingSent) Error() string   { return string(n) }
+func (nothingSent) Is(err error) bool { return err == goclaw.ErrNotFound }
+
 func noCalls(r goclaw.Run, events bool) error {
 	if !events && r.State.Ended() && r.Cleanup == goclaw.CleanupDelete {
-		return fmt.Errorf("run %s: its transcript was removed (cleanup: delete): %w", r.ID, goclaw.ErrNotFound)
+		return nothingSent(fmt.Sprintf("the transcript of run %s was removed (cleanup: delete)", r.ID))
 	}
-	return fmt.Errorf("run %s is %s and has no model call on record: %w", r.ID, r.State, goclaw.ErrNotFound)
+	return nothingSent(fmt.Sprintf("run %s is %s and has no model call on record", r.ID, r.State))
 }
 
 // Upcoming is what the next turn of a session sends before its own input.
@@ -104,14 +119,15 @@ func (e *Engine) Upcoming(ctx context.Context, key goclaw.SessionKey) (goclaw.Se
 		return goclaw.Sent{}, err
 	}
 	next := goclaw.Run{Session: key, Trigger: goclaw.TriggerUser, Profile: goclaw.Profile{Model: p.Model}}
-	sent, err := e.encode(ctx, &job{e: e, r: next, prompt: p}, 0)
+	j := &job{e: e, r: next, prompt: p}
+	sent, err := e.encode(ctx, j, 0, j.request)
 	sent.Run = goclaw.Run{}
 	return sent, err
 }
 
 // encode has the provider tell what it would send for a job whose run, prompt
 // and state are set.
-func (e *Engine) encode(ctx context.Context, j *job, from int64) (goclaw.Sent, error) {
+func (e *Engine) encode(ctx context.Context, j *job, from int64, build func(model string) goclaw.ModelRequest) (goclaw.Sent, error) {
 	provider, model, err := e.o.Models.Provider(j.r.Profile.Model)
 	if err != nil {
 		return goclaw.Sent{}, goclaw.BadRequest(fmt.Sprintf(
@@ -126,7 +142,7 @@ func (e *Engine) encode(ctx context.Context, j *job, from int64) (goclaw.Sent, e
 	}
 	j.system = prompt.Render(j.prompt)
 	j.look()
-	body, err := encoder.Encode(j.request(model))
+	body, err := encoder.Encode(build(model))
 	if err != nil {
 		return goclaw.Sent{}, err
 	}

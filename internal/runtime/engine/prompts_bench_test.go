@@ -43,7 +43,7 @@ func heavy(tb testing.TB) (*engine.Engine, *workspace.Loader) {
 	return e, loader
 }
 
-func explained(tb testing.TB, e *engine.Engine) goclaw.Prompt {
+func promptOf(tb testing.TB, e *engine.Engine) goclaw.Prompt {
 	p, err := e.Explain(tb.Context(), goclaw.ContextQuery{Session: goclaw.MainKey("main")})
 	if err != nil {
 		tb.Fatal(err)
@@ -54,7 +54,7 @@ func explained(tb testing.TB, e *engine.Engine) goclaw.Prompt {
 // An unchanged workspace is neither read nor assembled again.
 func TestUnchangedPromptCostsNothing(t *testing.T) {
 	e, loader := heavy(t)
-	first := explained(t, e)
+	first := promptOf(t, e)
 	reads := loader.Reads()
 	size := 0
 	for _, s := range first.Sections {
@@ -63,11 +63,11 @@ func TestUnchangedPromptCostsNothing(t *testing.T) {
 	if reads != 8 || size < 8*19_000 {
 		t.Fatalf("%d files were read, the prompt has %d bytes", reads, size)
 	}
-	again := explained(t, e)
+	again := promptOf(t, e)
 	if loader.Reads() != reads || &again.Sections[0] != &first.Sections[0] {
 		t.Errorf("%d reads of unchanged files; assembled anew: %v", loader.Reads()-reads, &again.Sections[0] != &first.Sections[0])
 	}
-	if spent := testing.AllocsPerRun(20, func() { explained(t, e) }); spent > 200 {
+	if spent := testing.AllocsPerRun(20, func() { promptOf(t, e) }); spent > 200 {
 		t.Errorf("%.0f allocations for a prompt that is there", spent)
 	}
 }
@@ -76,11 +76,11 @@ func TestUnchangedPromptCostsNothing(t *testing.T) {
 // changes a file: at most 200 µs.
 func BenchmarkPromptUnchanged(b *testing.B) {
 	e, loader := heavy(b)
-	explained(b, e)
+	promptOf(b, e)
 	reads := loader.Reads()
 	b.ReportAllocs()
 	for b.Loop() {
-		explained(b, e)
+		promptOf(b, e)
 	}
 	if loader.Reads() != reads {
 		b.Errorf("%d reads of unchanged files", loader.Reads()-reads)

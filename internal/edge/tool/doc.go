@@ -6,10 +6,14 @@
 // the workspace and the command output that other runs kept.
 //
 // Invariants:
-//   - Reach.Allow is the only place where something is declared private. It is
+//   - What is private to the main agent, what was lifted by name, and what a
+//     worker may read and not change is goclaw.Access's to say. Reach.Allow and
+//     AllowChange apply it to paths, and are the only places that do. They are
 //     asked for every component on the way to a file, by its name with all
 //     links resolved, and by its identity, so that no spelling, symbolic link
-//     or hard link leads around it.
+//     or hard link leads around them.
+//   - What was lifted is in reach by its own name; other names of the same
+//     file are as private as before.
 //   - Folders are entered one component at a time and never through a link
 //     (Dir); what was opened is compared with what was allowed, so that
 //     swapping a folder for a link in between gains nothing.

@@ -15,7 +15,7 @@ import (
 func TestLiftedFiles(t *testing.T) {
 	const lifted = "LIFTED"
 	eachSandbox(t, func(t *testing.T, box sandbox.Sandbox) {
-		for _, named := range []string{"USER.md", "memory/day.md", "memory/deep/er.md", "memory/deep", "memory"} {
+		for n, named := range []string{"USER.md", "memory/day.md", "memory/deep", "memory"} {
 			f := newFixture(t, box)
 			f.secrets()
 			f.strict, f.named = true, []string{named}
@@ -38,7 +38,10 @@ func TestLiftedFiles(t *testing.T) {
 					t.Errorf("%s $ %s\n%s", named, command, res.Content)
 				}
 			}
-			for _, a := range attacks {
+			for i, a := range attacks {
+				if !a.works || i%4 != n {
+					continue // all of them are TestPrivateFilesStayPrivate's
+				}
 				command := strings.NewReplacer("/W", f.ws, "W", f.ws, "H", f.home).Replace(strings.ReplaceAll(a.command, "HEA", "\x00"))
 				if res := f.run(strings.ReplaceAll(command, "\x00", "HEA")); strings.Contains(res.Content, canary) {
 					t.Errorf("%s leaks: $ %s\n%s", named, command, res.Content)

@@ -1,4 +1,5 @@
-// Package file provides the tools read, write, edit, ls, grep and glob.
+// Package file provides the tools read, write, edit, ls, grep and glob, and
+// shows the files that a message names as @path (Mentions).
 //
 // They work on the files of the caller's workspace and on nothing else: what
 // is in reach is decided by tool.Reach, for every call anew.

@@ -94,7 +94,10 @@ func (s *stage) takeBack(name string) error {
 	if err := root.RemoveAll(name); err != nil {
 		return err
 	}
-	for dir := path.Dir(name); dir != "." && root.Remove(dir) == nil; dir = path.Dir(dir) {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if root.Remove(dir) != nil {
+			break // it holds something else
+		}
 	}
 	return nil
 }

@@ -55,6 +55,11 @@ type PromptEvent struct {
 	Input     Message  `json:"input"`
 	Inbox     []string `json:"inbox,omitempty"` // ids of the inbox items consumed
 
+	// From is the ordinal of the oldest run that the request showed of the
+	// session, the run's own if it showed none. 0, on older records: all since
+	// the last reset.
+	From int64 `json:"from,omitempty"`
+
 	// Tried is how often these items' delivery had failed before.
 	Tried int `json:"tried,omitempty"`
 }

@@ -256,6 +256,12 @@ type UsageRow struct {
 	Usage  Usage `json:"usage"` // CostUSD: of the calls whose price is known; nil if of none
 	TookMs int64 `json:"tookMs"`
 
+	// CacheReadShare and CacheWriteShare are the parts of the input that were
+	// read from and written to the providers' caches, from 0 to 1; nil without
+	// any input. The gateway works them out.
+	CacheReadShare  *float64 `json:"cacheReadShare"`
+	CacheWriteShare *float64 `json:"cacheWriteShare"`
+
 	// Unpriced counts the calls whose price is unknown. Lost are tokens that
 	// calls without a record may have cost, as reserved.
 	Unpriced int64 `json:"unpriced"`

@@ -91,6 +91,86 @@ type ContextQuery struct {
 	Run     string
 }
 
+// PromptReport is a prompt as `goclaw context` and the HTTP API show it (spec
+// section 12). All counts are tokens, four bytes each.
+type PromptReport struct {
+	Sections  []Section  `json:"sections"`
+	Tools     []ToolSpec `json:"tools"`
+	Omitted   []Omission `json:"omitted"`
+	Warnings  []string   `json:"warnings"`
+	Model     string     `json:"model"`
+	Thinking  string     `json:"thinking,omitempty"`
+	MaxTokens int        `json:"maxTokens,omitempty"`
+
+	ToolTokens   int `json:"toolTokens"`
+	SystemTokens int `json:"systemTokens"`
+	PrefixTokens int `json:"prefixTokens"` // tools and the stable sections that come first: what stays cached
+	Total        int `json:"total"`        // tools and all sections
+}
+
+// Report measures p. Its lists are never nil.
+func (p Prompt) Report() PromptReport {
+	r := PromptReport{
+		Sections: append([]Section{}, p.Sections...), Tools: append([]ToolSpec{}, p.Tools...),
+		Omitted: append([]Omission{}, p.Omitted...), Warnings: append([]string{}, p.Warnings...),
+		Model: p.Model, Thinking: p.Thinking, MaxTokens: p.MaxTokens,
+	}
+	for _, t := range p.Tools {
+		r.ToolTokens += t.Tokens()
+	}
+	r.PrefixTokens = r.ToolTokens
+	stable := true
+	for _, s := range p.Sections {
+		r.SystemTokens += s.Tokens
+		if stable = stable && s.Stable; stable {
+			r.PrefixTokens += s.Tokens
+		}
+	}
+	r.Total = r.ToolTokens + r.SystemTokens
+	return r
+}
+
+// Sent is a request to a model, rebuilt from the record byte for byte.
+type Sent struct {
+	Run     Run    // the zero value: the session has had none, this is what its next turn begins with
+	Step    int    // which model call of the run, from 1
+	Steps   int    // model calls on record
+	Model   string // as Run.Profile.Model: provider/model
+	Body    []byte // JSON in the provider's own form
+	Prompt  Prompt // what its tools and system prompt were rendered from
+	Session SessionKey
+}
+
+// SentDiff compares two requests in the order in which providers cache them:
+// tools, system prompt, messages. Cache breakpoints don't count: they move.
+type SentDiff struct {
+	Equal  bool   `json:"equal"`
+	Bytes  int    `json:"bytes"`  // of the equal prefix: where the first byte differs
+	Tokens int    `json:"tokens"` // of the equal prefix, four bytes each
+	Before string `json:"before"` // its end
+
+	A SentSide `json:"a"`
+	B SentSide `json:"b"`
+
+	// Fields are other fields of the requests that differ, such as max_tokens.
+	Fields []string `json:"fields"`
+}
+
+// SentSide is one of two requests that are compared.
+type SentSide struct {
+	Session SessionKey `json:"sessionKey"`
+	RunID   string     `json:"runId,omitempty"`
+	Step    int        `json:"step,omitempty"`
+	Model   string     `json:"model"`
+	Bytes   int        `json:"bytes"` // of tools, system prompt and messages
+
+	// Part holds the first byte that differs: a tool, a section or a message;
+	// "": this side has ended there, or the requests are equal. After is its
+	// text from that byte on.
+	Part  string `json:"part"`
+	After string `json:"after"`
+}
+
 // SessionChange changes a session's head; nil fields stay as they are.
 type SessionChange struct {
 	Model    *string

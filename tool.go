@@ -20,6 +20,9 @@ type ToolSpec struct {
 	Ordered bool `json:"ordered,omitempty"`
 }
 
+// Tokens is what t takes of a request, four bytes each.
+func (t ToolSpec) Tokens() int { return (len(t.Name) + len(t.Description) + len(t.Schema) + 3) / 4 }
+
 // Invocation is one tool call with what the tool may know about its caller.
 type Invocation struct {
 	Call    ToolCall // Arguments have been validated against the schema

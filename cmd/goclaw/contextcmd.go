@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -9,29 +10,32 @@ import (
 	"goclaw/internal/runtime/gateway"
 )
 
-// contextReport is what `goclaw context --json` prints (spec section 12).
-type contextReport struct {
-	Sections []goclaw.Section  `json:"sections"`
-	Tools    []goclaw.ToolSpec `json:"tools"`
-	Omitted  []goclaw.Omission `json:"omitted"`
-	Warnings []string          `json:"warnings"`
-	Total    int               `json:"total"` // tokens, tools included
-}
-
 func (c *cli) contextCommand() *cobra.Command {
-	var agent, session, run string
+	var agent, session, run, sent string
+	var step int
 	var text bool
 	cmd := &cobra.Command{
 		Use: "context", Short: "Show what an agent is shown, section by section", Args: no,
+		Long: "Shows what the next turn of a session is shown, or what a run was shown: every section with\n" +
+			"its source and tokens, where the part ends that stays cached, and what was left out and why.",
+		Example: "goclaw context --session agent:main:main\ngoclaw context --run 0198f2c1 --text\n" +
+			"goclaw context --as-sent 0198f2c1 --step 2 > body.json\ngoclaw context diff 0198f2c1#1 0198f2c1#2",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if run != "" && (session != "" || cmd.Flags().Changed("agent")) {
-				return usagef("a run has its own session; give --run alone")
+			about := run + sent
+			if (run != "" && sent != "") || about != "" && (session != "" || cmd.Flags().Changed("agent")) {
+				return usagef("a run has its own session; give --run or --as-sent alone")
+			}
+			if cmd.Flags().Changed("step") && (sent == "" || step < 1) {
+				return usagef("--step %d: want the number of a model call, from 1, with --as-sent RUN", step)
 			}
 			key, err := sessionOf(cmd, agent, session)
 			if err != nil {
 				return err
 			}
 			return c.reading(cmd.Context(), func(ctx context.Context, l link) error {
+				if sent != "" {
+					return c.printSent(ctx, l, sent, step)
+				}
 				q := goclaw.ContextQuery{Session: key}
 				if run != "" {
 					q = goclaw.ContextQuery{Run: run}
@@ -40,7 +44,7 @@ func (c *cli) contextCommand() *cobra.Command {
 				if err != nil {
 					return named(err, run)
 				}
-				return c.print(report(p), func() string {
+				return c.print(p.Report(), func() string {
 					if text {
 						return sectionTexts(p)
 					}
@@ -49,34 +53,67 @@ func (c *cli) contextCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&agent, "agent", "main", "ID of the agent whose main session it is about")
-	cmd.Flags().StringVar(&session, "session", "", "KEY of the session")
-	cmd.Flags().StringVar(&run, "run", "", "ID of a run: what it was shown")
-	cmd.Flags().BoolVar(&text, "text", false, "print the sections' texts")
+	f := cmd.Flags()
+	f.StringVar(&agent, "agent", "main", "ID of the agent whose main session it is about")
+	f.StringVar(&session, "session", "", "KEY of the session")
+	f.StringVar(&run, "run", "", "ID of a run: what it was shown")
+	f.BoolVar(&text, "text", false, "print the sections' texts")
+	f.StringVar(&sent, "as-sent", "", "ID of a run (or KEY of a session): print the body of its last request to the model, byte for byte")
+	f.IntVar(&step, "step", 0, "with --as-sent: which model call of the run, from 1 (default: the last)")
+	cmd.AddCommand(c.contextDiffCommand())
 	return cmd
 }
 
-func report(p goclaw.Prompt) contextReport {
-	r := contextReport{Sections: p.Sections, Tools: p.Tools, Omitted: p.Omitted, Warnings: p.Warnings}
-	if r.Omitted == nil {
-		r.Omitted = []goclaw.Omission{}
+// printSent writes the body and nothing else: no line end, no JSON around it.
+func (c *cli) printSent(ctx context.Context, l link, run string, step int) error {
+	sent, err := l.AsSent(ctx, run, step)
+	if err != nil {
+		return err
 	}
-	if r.Warnings == nil {
-		r.Warnings = []string{}
+	_, err = c.Stdout.Write(sent.Body)
+	return err
+}
+
+func (c *cli) contextDiffCommand() *cobra.Command {
+	var exitCode bool
+	cmd := &cobra.Command{
+		Use: "diff A B", Short: "Show where two requests to a model begin to differ",
+		Long: "Compares two requests as they were sent, byte by byte, in the order in which they are cached:\n" +
+			"tools, system prompt, messages. Cache breakpoints don't count. A and B are each the key of a\n" +
+			"session (its last request, or what its first turn begins with), the ID of a run (its last\n" +
+			"request) or ID#STEP.",
+		Example:           "goclaw context diff 0198f2c1 0198f2d7\ngoclaw context diff agent:main:main agent:main:api:user:ann --exit-code",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				return nil
+			}
+			return usagef("context diff needs two requests, A and B; %s", seeHelp(cmd))
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.reading(cmd.Context(), func(ctx context.Context, l link) error {
+				d, err := l.ContextDiff(ctx, args[0], args[1])
+				if err != nil {
+					return err
+				}
+				if err := c.print(d, func() string { return gateway.DiffText(d) }); err != nil {
+					return err
+				}
+				if exitCode && !d.Equal {
+					return exitError{code: exitFailed} // said already
+				}
+				return nil
+			})
+		},
 	}
-	for _, s := range p.Sections {
-		r.Total += s.Tokens
-	}
-	for _, t := range p.Tools {
-		r.Total += (len(t.Name) + len(t.Description) + len(t.Schema) + 3) / 4
-	}
-	return r
+	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 1 if they differ")
+	return cmd
 }
 
 func sectionTexts(p goclaw.Prompt) string {
-	var out string
+	var out strings.Builder
 	for _, s := range p.Sections {
-		out += "--- " + s.ID + " (" + s.Source + ")\n" + s.Text + "\n"
+		out.WriteString("--- " + s.ID + " (" + s.Source + ")\n" + s.Text + "\n")
 	}
-	return out
+	return out.String()
 }

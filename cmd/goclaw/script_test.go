@@ -42,11 +42,12 @@ func TestScripts(t *testing.T) {
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // it sleeps for a second after each run of the program
 			e.Setenv("BYTES", "\xff\xfe")
 			e.Values[daemonsKey{}] = daemons{}
+			e.Values[modelKey{}] = &model{}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "refused": refused, "until": until,
-			"model": modelServer, "daemon": daemon, "ends": ends,
+			"model": modelServer, "received": received, "daemon": daemon, "ends": ends,
 			"holdhome": holdHome, "fakegateway": fakeGateway,
 			"http": httpRequest, "json": jsonValue, "jsonkeys": jsonKeys,
 			"mode": fileMode, "many": many, "bytes": rawBytes, "schema": schemaVersion, "damage": damage,
@@ -126,12 +127,30 @@ func modelServer(ts *testscript.TestScript, _ bool, args []string) {
 	url, err := s.Start()
 	ts.Check(err)
 	ts.Defer(s.Close)
+	ts.Value(modelKey{}).(*model).Server = s
 	if args[0] == providertest.WireOpenAI {
 		url += "/v1"
 	}
 	prefix := strings.ToUpper(args[0])
 	ts.Setenv(prefix+"_API_KEY", "test-key")
 	ts.Setenv(prefix+"_BASE_URL", url)
+}
+
+// model is the model server that was started last.
+type model struct{ *providertest.Server }
+
+type modelKey struct{}
+
+// received N FILE: the body of the N-th request that the model server started
+// last has got, from 1, becomes FILE.
+func received(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	requests := ts.Value(modelKey{}).(*model).Requests()
+	if n < 1 || n > len(requests) {
+		ts.Fatalf("no request %d: there were %d", n, len(requests))
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), requests[n-1].Raw, 0o600))
 }
 
 // daemons are a script's background programs by name.

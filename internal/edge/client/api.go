@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -144,6 +145,41 @@ func (c *Client) Context(ctx context.Context, q goclaw.ContextQuery) (goclaw.Pro
 	var prompt goclaw.Prompt
 	_, err := c.call(ctx, http.MethodGet, "/api/context", query, nil, &prompt)
 	return prompt, wrap("explain context", err)
+}
+
+// AsSent returns the request of a run's model call, from 1 (0: the last), as it
+// was sent. Of the run it holds the id only, and no prompt.
+func (c *Client) AsSent(ctx context.Context, run string, step int) (goclaw.Sent, error) {
+	operation := "read what run " + run + " was sent"
+	query := url.Values{"run": {run}}
+	if step != 0 {
+		query.Set("step", strconv.Itoa(step))
+	}
+	res, err := c.do(ctx, http.MethodGet, "/api/context/sent", query, nil, "")
+	if err != nil {
+		return goclaw.Sent{}, wrap(operation, err)
+	}
+	defer res.Body.Close()
+	header := func(name string) string { return res.Header.Get("X-GoClaw-" + name) }
+	sent := goclaw.Sent{Run: goclaw.Run{ID: header("Run")}, Model: header("Model")}
+	if sent.Session, err = goclaw.ParseSessionKey(header("Session")); err != nil {
+		return goclaw.Sent{}, wrap(operation, err)
+	}
+	for name, into := range map[string]*int{"Step": &sent.Step, "Steps": &sent.Steps} {
+		if *into, err = strconv.Atoi(header(name)); err != nil {
+			return goclaw.Sent{}, wrap(operation, err)
+		}
+	}
+	sent.Body, err = io.ReadAll(res.Body)
+	return sent, wrap(operation, err)
+}
+
+// ContextDiff compares two requests, each named by a session's key, a run, or
+// RUN#STEP.
+func (c *Client) ContextDiff(ctx context.Context, a, b string) (goclaw.SentDiff, error) {
+	var diff goclaw.SentDiff
+	_, err := c.call(ctx, http.MethodGet, "/api/context/diff", url.Values{"a": {a}, "b": {b}}, nil, &diff)
+	return diff, wrap("compare contexts", err)
 }
 
 // Status describes the gateway.

@@ -69,3 +69,9 @@ func (r *reading) Close() error {
 	}
 	return (*from).Close()
 }
+
+// Streamed adds to a request's JSON object, which is not empty, what the SDKs
+// add when they ask for a stream. It may write to raw.
+func Streamed(raw []byte) []byte {
+	return append(raw[:len(raw)-1], `,"stream":true}`...)
+}

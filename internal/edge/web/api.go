@@ -105,26 +105,6 @@ func (s *server) getHistory(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, r, shown, err)
 }
 
-// getContext takes at most one of session, agent and run; none means the
-// default agent's main session.
-func (s *server) getContext(w http.ResponseWriter, r *http.Request) {
-	q := parseQuery(r, "session", "agent", "run")
-	if len(q.values) > 1 {
-		q.bad("", "give one of session, agent and run")
-	}
-	query := goclaw.ContextQuery{Session: q.key("session"), Agent: q.text("agent"), Run: q.text("run")}
-	if q.err != nil {
-		s.fail(w, r, q.err)
-		return
-	}
-	if query == (goclaw.ContextQuery{}) {
-		query.Agent = s.Agents[0]
-	}
-	prompt, err := s.Backend.Context(r.Context(), query)
-	prompt.Sections, prompt.Tools = list(prompt.Sections), list(prompt.Tools)
-	s.reply(w, r, prompt, err)
-}
-
 func (s *server) getStatus(w http.ResponseWriter, r *http.Request) {
 	status, err := s.Backend.Status(r.Context())
 	status.Providers = list(status.Providers)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,7 +69,7 @@ func TestClientRoundTrip(t *testing.T) {
 		history, err := c.History(ctx, odd)
 		check("History", []goclaw.RunLog{log}, history, err)
 		prompt, err := c.Context(ctx, goclaw.ContextQuery{Session: odd})
-		check("Context", goclaw.Prompt{Model: "m", Sections: []goclaw.Section{{ID: "identity", Text: "<you>", Stable: true}}, Tools: []goclaw.ToolSpec{}}, prompt, err)
+		check("Context", goclaw.Prompt{Model: "m", Sections: []goclaw.Section{{ID: "identity", Text: "<you>", Stable: true}}, Tools: []goclaw.ToolSpec{}, Omitted: []goclaw.Omission{}, Warnings: []string{}}, prompt, err)
 		if _, err := c.Context(ctx, goclaw.ContextQuery{}); err != nil {
 			t.Error(err)
 		}
@@ -188,4 +189,50 @@ func TestAwaitEndsWithItsContext(t *testing.T) {
 		}
 		<-left
 	})
+}
+
+func TestSentTravelsUnchanged(t *testing.T) {
+	run := worker("w/1?", mainKey)
+	eachTransport(t, func(t *testing.T, connect func(http.Handler) *client.Client) {
+		f := &fake{logs: map[string]goclaw.RunLog{run.ID: {Run: run}}}
+		c, ctx := connect(gateway(f)), t.Context()
+		want := goclaw.Sent{Run: goclaw.Run{ID: run.ID}, Session: run.Session, Model: "p/m", Step: 3, Steps: 4, Body: []byte(rawBody)}
+		got, err := c.AsSent(ctx, run.ID, 3)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%v %s", err, diff)
+		}
+		if got, err = c.AsSent(ctx, run.ID, 0); err != nil || got.Step != 1 {
+			t.Errorf("the last: %+v, %v", got, err)
+		}
+		if _, err := c.AsSent(ctx, "nope", 0); !errors.Is(err, goclaw.ErrNotFound) {
+			t.Errorf("no run: %v", err)
+		}
+		diff, err := c.ContextDiff(ctx, "agent:main:main", "w#2")
+		if err != nil || diff.Bytes != 5 || diff.Before != "<a>" || diff.A.Part != "tool x" || diff.A.Session != mainKey || diff.Fields == nil {
+			t.Errorf("%+v, %v", diff, err)
+		}
+		if diff := cmp.Diff([]any{[]any{run.ID, 3}, []any{run.ID, 0}, []any{"nope", 0}, [2]string{"agent:main:main", "w#2"}}, f.asked); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestContextRequestsAreChecked(t *testing.T) {
+	h := gateway(&fake{})
+	for path, want := range map[string]string{
+		"/api/context/sent":              `"param":"run"`,
+		"/api/context/sent?run=a&step=0": `"param":"step"`,
+		"/api/context/diff?b=x":          `"param":"a"`,
+		"/api/context/diff?a=x":          `"param":"b"`,
+	} {
+		if w := ask(h, "GET", path, "", nil); w.Code != 400 || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+	w := ask(h, "GET", "/api/context", "", nil)
+	for _, want := range []string{`"omitted":[]`, `"warnings":[]`, `"total":0`, `"prefixTokens":0`, `"text":"<you>"`} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("context lacks %s: %s", want, w.Body)
+		}
+	}
 }

@@ -220,6 +220,20 @@ func (f *fake) Context(_ context.Context, q goclaw.ContextQuery) (goclaw.Prompt,
 	return goclaw.Prompt{Model: "m", Sections: []goclaw.Section{{ID: "identity", Text: "<you>", Stable: true}}}, f.fail
 }
 
+func (f *fake) AsSent(_ context.Context, run string, step int) (goclaw.Sent, error) {
+	f.note([]any{run, step})
+	log, err := f.RunLog(context.Background(), run)
+	return goclaw.Sent{Run: goclaw.Run{ID: log.Run.ID}, Session: log.Run.Session, Model: "p/m", Step: max(step, 1), Steps: 4, Body: []byte(rawBody)}, err
+}
+
+// rawBody is JSON that no encoder would write so.
+const rawBody = "{ \"model\" :\"m\",\"text\":\"\\u003c\\/\u2028\"}"
+
+func (f *fake) ContextDiff(_ context.Context, a, b string) (goclaw.SentDiff, error) {
+	f.note([2]string{a, b})
+	return goclaw.SentDiff{Bytes: 5, Tokens: 2, Before: "<a>", A: goclaw.SentSide{Session: mainKey, Part: "tool x"}, B: goclaw.SentSide{Session: mainKey}}, f.fail
+}
+
 func (f *fake) Status(context.Context) (goclaw.Status, error) {
 	if f.status.Version == "panic" {
 		panic("the secret plan")

@@ -80,6 +80,12 @@ type Sessions interface {
 // Inspector shows what the gateway would do and how it is.
 type Inspector interface {
 	Context(ctx context.Context, q goclaw.ContextQuery) (goclaw.Prompt, error)
+	// AsSent rebuilds the request of a run's model call, from 1. With step 0
+	// the name may be all that ContextDiff takes.
+	AsSent(ctx context.Context, name string, step int) (goclaw.Sent, error)
+	// ContextDiff compares two requests, each named by a session's key or a run
+	// (the last one), or by RUN#STEP.
+	ContextDiff(ctx context.Context, a, b string) (goclaw.SentDiff, error)
 	Status(ctx context.Context) (goclaw.Status, error)
 }
 
@@ -184,6 +190,8 @@ func (s *server) routes() []route {
 		{"GET /api/sessions", false, s.listSessions},
 		{"GET /api/sessions/{key}/history", false, s.getHistory},
 		{"GET /api/context", false, s.getContext},
+		{"GET /api/context/sent", false, s.getSent},
+		{"GET /api/context/diff", false, s.diffContext},
 		{"GET /api/status", false, s.getStatus},
 	}
 }

@@ -40,6 +40,7 @@ type rigOptions struct {
 	store      engine.Store
 	files      engine.Files
 	brain      brain
+	models     engine.Models // instead of brain
 	tools      []goclaw.Tool
 	rules      func(*definition.Rules)
 	maxWorkers int
@@ -65,8 +66,11 @@ func newRig(t *testing.T, o rigOptions) *rig {
 	if o.files == nil {
 		o.files = files{}
 	}
+	if o.models == nil {
+		o.models = r.models(o.brain)
+	}
 	e, err := engine.New(engine.Options{
-		Store: r.store, Models: r.models(o.brain), Files: o.files, Tools: o.tools, Rules: rules(o),
+		Store: r.store, Models: o.models, Files: o.files, Tools: o.tools, Rules: rules(o),
 		Owner: o.owner, SoleOwner: o.sole, MaxWorkers: o.maxWorkers, Zone: time.UTC,
 		MaxPerLane: o.lane, Drain: o.drain, Prices: o.prices, Rates: o.rates,
 		Announce: announce.Policy{Window: 250 * time.Millisecond, MaxWait: time.Minute, Attempts: 3, Backoff: 10 * time.Second},

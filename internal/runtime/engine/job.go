@@ -38,6 +38,8 @@ type job struct {
 	history []goclaw.Message     // logs, as the model sees them
 
 	squeezed bool // the provider refused a request as too long
+
+	maxTokens int // of the last request
 }
 
 func newJob(work context.Context, e *Engine, c goclaw.Claimed) *job {
@@ -231,26 +233,28 @@ func (j *job) loadPrompt() error {
 		return fmt.Errorf("recorded prompt %s: %w", j.state.Prompt.PromptSHA, err)
 	}
 	j.system = prompt.Render(j.prompt)
-	if err := j.loadHistory(); err != nil {
+	if _, err := j.loadHistory(); err != nil {
 		return err
 	}
 	j.flush()
 	return nil
 }
 
-func (j *job) loadHistory() error {
-	if j.r.Session.Kind == goclaw.KindCron {
-		return nil // each firing starts without the earlier ones' history
+// loadHistory also tells from which run on the session is shown.
+func (j *job) loadHistory() (from int64, err error) {
+	if j.state.Prompt != nil {
+		from = j.state.Prompt.From
 	}
-	logs, err := ask(j, "transcript", func(ctx context.Context) ([]goclaw.RunLog, error) {
-		return j.e.o.Store.History(ctx, j.r.Session, j.r.Ordinal)
-	})
+	logs, err := ask(j, "transcript", func(ctx context.Context) ([]goclaw.RunLog, error) { return j.e.before(ctx, j.r, from) })
 	if err != nil {
-		return err
+		return 0, err
 	}
 	j.logs = logs
 	j.look()
-	return nil
+	if len(logs) == 0 {
+		return j.r.Ordinal, nil
+	}
+	return logs[0].Run.Ordinal, nil
 }
 
 // assemble makes event 0: the prompt and the turn's input. An announcement's
@@ -261,7 +265,8 @@ func (j *job) assemble() error {
 		return err
 	}
 	j.e.warn(j.r, made.prompt.Warnings)
-	if err := j.loadHistory(); err != nil {
+	from, err := j.loadHistory()
+	if err != nil {
 		return err
 	}
 	text := j.r.Task
@@ -284,7 +289,7 @@ func (j *job) assemble() error {
 	}
 	input := prompt.Envelope(prompt.Turn{Run: j.r, Text: text, Now: time.Now().In(j.e.o.Zone), Active: active})
 	j.prompt, j.system = made.prompt, made.system
-	first := &goclaw.PromptEvent{PromptSHA: made.blob.SHA256, Input: input, Inbox: ids(ready)}
+	first := &goclaw.PromptEvent{PromptSHA: made.blob.SHA256, Input: input, Inbox: ids(ready), From: from}
 	for _, it := range ready {
 		first.Tried = max(first.Tried, it.Attempts)
 	}

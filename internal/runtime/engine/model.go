@@ -45,7 +45,7 @@ func (j *job) take(reply *goclaw.ModelReply, tries int, began time.Time) error {
 	j.nameCalls(&reply.Message)
 	model := goclaw.Event{Kind: goclaw.EventModel, Model: &goclaw.ModelEvent{
 		Message: reply.Message, Stop: reply.Stop, Usage: j.priced(j.counted(*reply)),
-		Model: reply.Model, TookMs: time.Since(began).Milliseconds(), Tries: tries,
+		Model: reply.Model, TookMs: time.Since(began).Milliseconds(), Tries: tries, MaxTokens: j.maxTokens,
 	}}
 	if calls := reply.Message.Calls(); len(calls) > 0 {
 		events, circling := j.intents(calls)
@@ -72,6 +72,7 @@ func (j *job) stream(request func(model string) goclaw.ModelRequest, live bool) 
 		if err != nil {
 			return goclaw.ModelReply{}, try - 1, err
 		}
+		j.maxTokens = req.MaxTokens
 		j.e.o.Hook("model.before")
 		var shown bool
 		show, rest := j.show(live)

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -181,38 +180,4 @@ func (e *Engine) sessionProfile(ctx context.Context, key goclaw.SessionKey, mode
 		model = s.Model
 	}
 	return e.o.Rules.Main(key.Agent, model, s.Thinking)
-}
-
-// Explain returns the prompt that a query asks for: the recorded one of a run,
-// or the one that the next turn of a session would get.
-func (e *Engine) Explain(ctx context.Context, q goclaw.ContextQuery) (goclaw.Prompt, error) {
-	if q.Run == "" {
-		profile, err := e.sessionProfile(ctx, q.Session, "")
-		if err != nil {
-			return goclaw.Prompt{}, err
-		}
-		made, err := e.assemble(ctx, q.Session, e.withNotes(q.Session, profile))
-		return made.prompt, err
-	}
-	run, err := e.o.Store.Run(ctx, q.Run)
-	if err != nil {
-		return goclaw.Prompt{}, err
-	}
-	events, err := e.o.Store.Events(ctx, run.ID)
-	if err != nil {
-		return goclaw.Prompt{}, err
-	}
-	if len(events) == 0 || events[0].Prompt == nil {
-		made, err := e.assemble(ctx, run.Session, e.withNotes(run.Session, run.Profile))
-		return made.prompt, err
-	}
-	raw, err := e.o.Store.Blob(ctx, events[0].Prompt.PromptSHA)
-	if err != nil {
-		return goclaw.Prompt{}, fmt.Errorf("load recorded prompt: %w", err)
-	}
-	var p goclaw.Prompt
-	if err := json.Unmarshal(raw, &p); err != nil {
-		return goclaw.Prompt{}, fmt.Errorf("recorded prompt: %w", err)
-	}
-	return p, nil
 }

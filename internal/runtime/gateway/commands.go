@@ -31,7 +31,7 @@ func (g *Gateway) command(ctx context.Context, in goclaw.Inbound) (reply string,
 	case "/status":
 		reply, err = g.status(ctx, in.Session)
 	case "/context":
-		reply, err = g.context(ctx, in.Session)
+		reply, err = g.context(ctx, in.Session, rest)
 	case "/new":
 		err = g.o.Record.ChangeSession(ctx, in.Session, goclaw.SessionChange{Reset: true}, now())
 		reply = "New conversation. What was said before is kept (goclaw sessions), but I no longer see it."
@@ -62,6 +62,7 @@ const help = `/subagents [list | info ID | log ID | spawn TASK]   workers of thi
 /usage     tokens and cost of the last seven days
 /context   what the agent is shown, section by section
 /compact [WHAT MATTERS]   sum up what was said, so that less is sent with each turn
+/context diff A B   where two requests begin to differ; A, B: session key, run ID or ID#STEP
 /model [NAME|default]   show or change this chat's model
 /new       start over; the old transcript is kept`
 
@@ -92,41 +93,6 @@ func (g *Gateway) status(ctx context.Context, key goclaw.SessionKey) (string, er
 		text += fmt.Sprintf("\n%s: %s", oneLine(r.Label), Recovered(r.Recovery))
 	}
 	return text, nil
-}
-
-func (g *Gateway) context(ctx context.Context, key goclaw.SessionKey) (string, error) {
-	p, err := g.o.Explainer.Explain(ctx, goclaw.ContextQuery{Session: key})
-	if err != nil {
-		return "", err
-	}
-	return PromptTable(p), nil
-}
-
-// PromptTable lists a prompt's sections, tools, omissions and warnings.
-func PromptTable(p goclaw.Prompt) string {
-	var b strings.Builder
-	total := 0
-	fmt.Fprintf(&b, "%-20s %7s  %s\n", "SECTION", "TOKENS", "SOURCE")
-	for _, s := range p.Sections {
-		fmt.Fprintf(&b, "%-20s %7d  %s\n", s.ID, s.Tokens, s.Source)
-		total += s.Tokens
-	}
-	tools, names := 0, make([]string, len(p.Tools))
-	for i, t := range p.Tools {
-		tools += (len(t.Name) + len(t.Description) + len(t.Schema) + 3) / 4
-		names[i] = t.Name
-	}
-	if len(names) > 0 {
-		fmt.Fprintf(&b, "%-20s %7d  %s\n", "tools", tools, strings.Join(names, " "))
-	}
-	fmt.Fprintf(&b, "%-20s %7d  model %s", "total", total+tools, p.Model)
-	for _, o := range p.Omitted {
-		fmt.Fprintf(&b, "\nleft out: %s (%s)", o.Source, o.Why)
-	}
-	for _, w := range p.Warnings {
-		fmt.Fprintf(&b, "\nwarning: %s", w)
-	}
-	return b.String()
 }
 
 func (g *Gateway) model(ctx context.Context, key goclaw.SessionKey, name string) (string, error) {

@@ -166,7 +166,14 @@ func (g *Gateway) Usage(ctx context.Context, q goclaw.UsageQuery) ([]goclaw.Usag
 			q.Tree = run.ID
 		}
 	}
-	return g.o.Record.Usage(ctx, q)
+	rows, err := g.o.Record.Usage(ctx, q)
+	for i, r := range rows {
+		if r.Usage.Input > 0 {
+			read, write := float64(r.Usage.CacheRead)/float64(r.Usage.Input), float64(r.Usage.CacheWrite)/float64(r.Usage.Input)
+			rows[i].CacheReadShare, rows[i].CacheWriteShare = &read, &write
+		}
+	}
+	return rows, err
 }
 
 // Paused tells whether models may be called.

@@ -308,16 +308,16 @@ func TestUsage(t *testing.T) {
 	r := d.begin(turn.ID)
 	cost := 0.5
 	d.append(r, goclaw.Batch{Day: time.Now().Format(time.DateOnly), Events: []goclaw.Event{
-		{Kind: goclaw.EventModel, Model: &goclaw.ModelEvent{Model: "small", Usage: goclaw.Usage{Input: 100, Output: 10, CacheRead: 40, CostUSD: &cost}}},
+		{Kind: goclaw.EventModel, Model: &goclaw.ModelEvent{Model: "small", Usage: goclaw.Usage{Input: 100, Output: 10, CacheRead: 40, CacheWrite: 25, CostUSD: &cost}}},
 	}})
-	if got := d.command("/usage"); !strings.Contains(got, "40%") || !strings.Contains(got, "$0.5000") {
+	if got := d.command("/usage"); !strings.Contains(got, "40%") || !strings.Contains(got, "25%") || !strings.Contains(got, "$0.5000") {
 		t.Error(got)
 	}
 	// Any run of the tree names it.
 	one := d.spawn(r, "one", goclaw.AnnounceTogether)
 	for _, id := range []string{turn.ID, one.ID} {
 		rows, err := d.Usage(ctx, goclaw.UsageQuery{Tree: id})
-		if err != nil || len(rows) != 1 || rows[0].Calls != 1 {
+		if err != nil || len(rows) != 1 || rows[0].Calls != 1 || *rows[0].CacheReadShare != 0.4 || *rows[0].CacheWriteShare != 0.25 {
 			t.Errorf("%s: %+v, %v", id, rows, err)
 		}
 	}

@@ -38,7 +38,7 @@ func newDesk(t *testing.T) *desk {
 	}
 	d.runner = &runner{desk: d}
 	d.Gateway = gateway.New(gateway.Options{
-		Runner: d.runner, Explainer: explainer{}, Record: d.store, Feed: d.feed,
+		Runner: d.runner, Explainer: explainer{d.store}, Record: d.store, Feed: d.feed,
 		Agents: []string{"main", "second"},
 		ResolveModel: func(name string) (string, error) {
 			if name != "p/big" && name != "big" {
@@ -141,8 +141,8 @@ func (r *runner) Dismiss(ctx context.Context, id string) error {
 	return r.desk.store.Dismiss(ctx, id, goclaw.At(time.Now()))
 }
 
-// explainer shows a prompt of one section and one tool.
-type explainer struct{}
+// explainer shows a prompt of two sections and one tool.
+type explainer struct{ store *memory.Store }
 
 func (explainer) Explain(_ context.Context, q goclaw.ContextQuery) (goclaw.Prompt, error) {
 	if q.Session.Agent == "second" {
@@ -155,6 +155,33 @@ func (explainer) Explain(_ context.Context, q goclaw.ContextQuery) (goclaw.Promp
 		Omitted:  []goclaw.Omission{{Source: "/ws/MEMORY.md", Why: "empty"}},
 		Warnings: []string{"SOUL.md: cut"},
 	}, nil
+}
+
+// sent is what explainer says that a session was sent.
+func sent(key goclaw.SessionKey, what string) goclaw.Sent {
+	const soul = "You are kind."
+	return goclaw.Sent{
+		Session: key, Model: "p/small", Prompt: goclaw.Prompt{Sections: []goclaw.Section{{ID: "file:SOUL.md", Text: soul}}},
+		Body: fmt.Appendf(nil, `{"model":"small","system":%q,"messages":[{"role":"user","content":%q}]}`, soul, what),
+	}
+}
+
+// AsSent knows the runs that have ended; each was sent its session's name.
+func (e explainer) AsSent(ctx context.Context, id string, step int) (goclaw.Sent, error) {
+	run, err := e.store.Run(ctx, id)
+	if err != nil {
+		return goclaw.Sent{}, err
+	}
+	if !run.State.Ended() {
+		return goclaw.Sent{}, fmt.Errorf("run %s: nothing was sent: %w", id, goclaw.ErrNotFound)
+	}
+	s := sent(run.Session, "hello "+run.Session.String())
+	s.Run, s.Step, s.Steps = run, max(step, 1), 9
+	return s, nil
+}
+
+func (explainer) Upcoming(_ context.Context, key goclaw.SessionKey) (goclaw.Sent, error) {
+	return sent(key, "hello next"), nil
 }
 
 // say sends a message and returns its run.

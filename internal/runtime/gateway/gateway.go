@@ -49,9 +49,14 @@ type Deliveries interface {
 	Dismiss(ctx context.Context, id string) error
 }
 
-// Explainer shows prompts.
+// Explainer shows prompts, and what models were sent.
 type Explainer interface {
 	Explain(ctx context.Context, q goclaw.ContextQuery) (goclaw.Prompt, error)
+	// AsSent rebuilds the request of a run's model call, from 1 (0: the last).
+	// A run that has none on record is goclaw.ErrNotFound.
+	AsSent(ctx context.Context, run string, step int) (goclaw.Sent, error)
+	// Upcoming is what the next turn of a session sends before its input.
+	Upcoming(ctx context.Context, key goclaw.SessionKey) (goclaw.Sent, error)
 }
 
 // Record is what is known of runs, sessions, deliveries and costs.
@@ -232,14 +237,6 @@ func (g *Gateway) History(ctx context.Context, key goclaw.SessionKey) ([]goclaw.
 		}
 	}
 	return logs, nil
-}
-
-// Context explains a prompt.
-func (g *Gateway) Context(ctx context.Context, q goclaw.ContextQuery) (goclaw.Prompt, error) {
-	if q.Session.IsZero() && q.Agent != "" {
-		q.Session = goclaw.MainKey(q.Agent)
-	}
-	return g.o.Explainer.Explain(ctx, q)
 }
 
 // Status describes the process.

@@ -132,7 +132,8 @@ func TestCommands(t *testing.T) {
 	}{
 		{"/help", []string{"/subagents [list", "/stop"}},
 		{"/status", []string{"GoClaw 1.2.3 · model p/small · session agent:main:main", "workers of this chat under way: 1 · runs active 4, queued 5", "exec sandbox: bubblewrap"}},
-		{"/context", []string{"identity                  10  built-in", "tools                      3  read", "total                     43  model p/small", "left out: /ws/MEMORY.md (empty)", "warning: SOUL.md: cut"}},
+		{"/context", []string{"identity                  10  no      built-in", "total                     43  tools 3, system 40; model p/small"}},
+		{"/help", []string{"/context diff A B"}},
 		{"/model", []string{"This chat uses p/small"}},
 		{"/model big", []string{"From the next turn on this chat uses p/big."}},
 		{"/model default", []string{"the agent's default model"}},

@@ -127,28 +127,28 @@ func TestParkedTable(t *testing.T) {
 func TestUsageTable(t *testing.T) {
 	usd := func(v float64) *float64 { return &v }
 	rows := []goclaw.UsageRow{
-		{Day: "2026-03-03", Model: "p/a", Calls: 2, Usage: goclaw.Usage{Input: 1000, CacheRead: 255, Output: 20}, Unpriced: 2},
+		{Day: "2026-03-03", Model: "p/a", Calls: 2, Usage: goclaw.Usage{Input: 1000, CacheRead: 255, CacheWrite: 700, Output: 20}, Unpriced: 2},
 		{Day: "2026-03-04", Model: "p/b", Calls: 5, Usage: goclaw.Usage{Input: 400, Output: 40, CostUSD: usd(0.12)}, Unpriced: 3},
 		{Day: "2026-03-04", Model: "p/a", Calls: 1, Usage: goclaw.Usage{Input: 0, Output: 4, CostUSD: usd(1.5)}},
 	}
 	by := []string{"day", "model"}
 	gateway.SortUsage(rows, by)
 	lines(t, gateway.UsageTable(rows, by),
-		"DAY         MODEL  CALLS  INPUT  CACHED  OUTPUT  COST",
-		"2026-03-04  p/a        1      0       -       4  $1.50",
-		"2026-03-04  p/b        5    400      0%      40  $0.1200 + 3 calls unknown",
-		"2026-03-03  p/a        2   1000     25%      20  unknown",
-		"total                  8   1400     18%      64  $1.62 + 5 calls unknown",
+		"DAY         MODEL  CALLS  INPUT  CACHED  WRITTEN  OUTPUT  COST",
+		"2026-03-04  p/a        1      0       -        -       4  $1.50",
+		"2026-03-04  p/b        5    400      0%       0%      40  $0.1200 + 3 calls unknown",
+		"2026-03-03  p/a        2   1000     25%      70%      20  unknown",
+		"total                  8   1400     18%      50%      64  $1.62 + 5 calls unknown",
 	)
 	// What a crash lost is shown where there is any; a free call is no unknown one.
 	lines(t, gateway.UsageTable([]goclaw.UsageRow{{Lost: 900}, {Calls: 1, Usage: goclaw.Usage{CostUSD: usd(0)}}, {Calls: 1, Usage: goclaw.Usage{CostUSD: usd(0.00001)}}}, []string{"tree"}),
-		"TREE   CALLS  INPUT  CACHED  OUTPUT  LOST  COST",
-		"-          0      0       -       0   900  -",
-		"-          1      0       -       0     0  $0.00",
-		"-          1      0       -       0     0  <$0.0001",
-		"total      2      0       -       0   900  <$0.0001",
+		"TREE   CALLS  INPUT  CACHED  WRITTEN  OUTPUT  LOST  COST",
+		"-          0      0       -        -       0   900  -",
+		"-          1      0       -        -       0     0  $0.00",
+		"-          1      0       -        -       0     0  <$0.0001",
+		"total      2      0       -        -       0   900  <$0.0001",
 		"LOST are tokens, as reserved, that calls without a record may have cost: their process died first.",
 	)
-	lines(t, gateway.UsageTable(rows[:1], nil), "CALLS  INPUT  CACHED  OUTPUT  COST", "    1      0       -       4  $1.50")
+	lines(t, gateway.UsageTable(rows[:1], nil), "CALLS  INPUT  CACHED  WRITTEN  OUTPUT  COST", "    1      0       -        -       4  $1.50")
 	lines(t, gateway.UsageTable(nil, by), "No model calls on record.")
 }

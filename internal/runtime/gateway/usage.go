@@ -28,7 +28,7 @@ func UsageTable(rows []goclaw.UsageRow, by []string) string {
 		if i == len(rows) && len(by) > 0 {
 			line = append([]string{"total"}, make([]string, len(by)-1)...)
 		}
-		line = append(line, fmt.Sprint(r.Calls), fmt.Sprint(r.Usage.Input), share(r.Usage.CacheRead, r.Usage.Input), fmt.Sprint(r.Usage.Output))
+		line = append(line, fmt.Sprint(r.Calls), fmt.Sprint(r.Usage.Input), share(r.Usage.CacheRead, r.Usage.Input), share(r.Usage.CacheWrite, r.Usage.Input), fmt.Sprint(r.Usage.Output))
 		if lost {
 			line = append(line, fmt.Sprint(r.Lost))
 		}
@@ -46,7 +46,7 @@ func usageHead(by []string, lost bool) []string {
 	for _, name := range by {
 		head = append(head, strings.ToUpper(name))
 	}
-	head = append(head, "CALLS", "INPUT", "CACHED", "OUTPUT")
+	head = append(head, "CALLS", "INPUT", "CACHED", "WRITTEN", "OUTPUT")
 	if lost {
 		head = append(head, "LOST")
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -51,7 +52,10 @@ type Provider struct {
 	events   sync.Pool // of zero *sdk.MessageStreamEventUnion, 5 KB each
 }
 
-var _ goclaw.Provider = (*Provider)(nil)
+var (
+	_ goclaw.Provider = (*Provider)(nil)
+	_ goclaw.Encoder  = (*Provider)(nil)
+)
 
 // New returns a provider. Nothing is sent before the first Stream.
 func New(opts Options) *Provider {
@@ -110,6 +114,15 @@ func (p *Provider) Stream(ctx context.Context, req goclaw.ModelRequest, emit fun
 		}
 	}
 	return goclaw.ModelReply{}, p.failure(ctx, call, w, events.Err())
+}
+
+// Encode implements goclaw.Encoder.
+func (p *Provider) Encode(req goclaw.ModelRequest) ([]byte, error) {
+	raw, err := p.params(req).MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("%s: encode request: %w", p.line.Provider, err)
+	}
+	return provider.Streamed(raw), nil
 }
 
 // begin sends the request and returns once the reply has begun.

@@ -472,3 +472,20 @@ func TestReadLines(t *testing.T) {
 		}
 	}
 }
+
+func TestEncode(t *testing.T) {
+	raw, err := New().Encode(goclaw.ModelRequest{
+		Model: Model, MaxTokens: 7, Stop: []string{"."},
+		System:   []goclaw.SystemBlock{{Text: "Who <you> are."}, {Text: "More."}},
+		Tools:    []goclaw.ToolSpec{{Name: "read", Idempotent: true, Schema: json.RawMessage(`{"type":"object"}`)}, {Name: "bare"}},
+		Messages: []goclaw.Message{goclaw.Text(goclaw.RoleUser, "hello")},
+	})
+	want := `{"model":"offline","max_tokens":7,"stop":["."],"tools":[{"name":"read","schema":{"type":"object"}},{"name":"bare"}],` +
+		`"system":"Who \u003cyou\u003e are.\n\nMore.","messages":[{"role":"user","parts":[{"kind":"text","text":"hello"}]}]}`
+	if err != nil || string(raw) != want {
+		t.Errorf("got %s, %v\nwant %s", raw, err, want)
+	}
+	if raw, err := New().Encode(goclaw.ModelRequest{Model: Model}); err != nil || string(raw) != `{"model":"offline","tools":[],"system":"","messages":[]}` {
+		t.Errorf("an empty request: %s, %v", raw, err)
+	}
+}

@@ -23,6 +23,8 @@ const Label = "[offline demonstration model] "
 // chunkBytes is about how much text one Delta carries.
 const chunkBytes = 24
 
+var _ goclaw.Encoder = (*Provider)(nil)
+
 // Provider is the offline demonstration model. The zero value answers without
 // delay. It is safe for concurrent use.
 type Provider struct {
@@ -73,6 +75,43 @@ func (p *Provider) Stream(ctx context.Context, req goclaw.ModelRequest, emit fun
 			Input: tokens(requestBytes(req)), Output: tokens(messageBytes(msg)), CostUSD: &free,
 		},
 	}, nil
+}
+
+// wire is a request in the form that Encode shows.
+type wire struct {
+	Model     string           `json:"model"`
+	MaxTokens int              `json:"max_tokens,omitempty"`
+	Stop      []string         `json:"stop,omitempty"`
+	Tools     []wireTool       `json:"tools"`
+	System    string           `json:"system"`
+	Messages  []goclaw.Message `json:"messages"`
+}
+
+type wireTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Schema      json.RawMessage `json:"schema,omitempty"`
+}
+
+// Encode gives what Stream looks at, as JSON: nothing is sent anywhere.
+func (p *Provider) Encode(req goclaw.ModelRequest) ([]byte, error) {
+	w := wire{
+		Model: req.Model, MaxTokens: req.MaxTokens, Stop: req.Stop,
+		Tools: []wireTool{}, Messages: append([]goclaw.Message{}, req.Messages...),
+	}
+	for _, t := range req.Tools {
+		w.Tools = append(w.Tools, wireTool{t.Name, t.Description, t.Schema})
+	}
+	texts := make([]string, len(req.System))
+	for i, b := range req.System {
+		texts[i] = b.Text
+	}
+	w.System = strings.Join(texts, "\n\n")
+	raw, err := json.Marshal(w)
+	if err != nil {
+		return nil, fmt.Errorf("%s: encode request: %w", Name, err)
+	}
+	return raw, nil
 }
 
 // typeOut hands text to emit piece by piece, never splitting a character.

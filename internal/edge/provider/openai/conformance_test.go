@@ -20,3 +20,11 @@ func open(t *testing.T, url string) goclaw.Provider {
 }
 
 func TestConformance(t *testing.T) { providertest.RunConformance(t, open) }
+
+func TestEncodeWithOptions(t *testing.T) {
+	providertest.RunEncode(t, func(t *testing.T, url string) goclaw.Provider {
+		p := openai.New(openai.Options{Name: "other", BaseURL: url, PromptCacheKey: true, LegacyMaxTokens: true})
+		t.Cleanup(p.CloseIdleConnections)
+		return p
+	})
+}

@@ -40,6 +40,7 @@ func RunConformance(t *testing.T, open func(t *testing.T, baseURL string) goclaw
 		{"network", testNetwork},
 		{"cancel", testCancel},
 		{"parallel", testParallel},
+		{"encode", testEncode},
 	}
 	for _, c := range suite {
 		t.Run(c.name, func(t *testing.T) { c.run(t, fixture{open: open}) })

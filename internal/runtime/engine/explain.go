@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"goclaw"
+	"goclaw/internal/core/prompt"
+	"goclaw/internal/core/turn"
+)
+
+// Explain returns the prompt that a query asks for: the recorded one of a run,
+// or the one that the next turn of a session would get.
+func (e *Engine) Explain(ctx context.Context, q goclaw.ContextQuery) (goclaw.Prompt, error) {
+	if q.Run == "" {
+		profile, err := e.sessionProfile(ctx, q.Session, "")
+		if err != nil {
+			return goclaw.Prompt{}, err
+		}
+		made, err := e.assemble(ctx, q.Session, e.withNotes(q.Session, profile))
+		return made.prompt, err
+	}
+	run, err := e.o.Store.Run(ctx, q.Run)
+	if err != nil {
+		return goclaw.Prompt{}, err
+	}
+	events, err := e.o.Store.Events(ctx, run.ID)
+	if err != nil {
+		return goclaw.Prompt{}, err
+	}
+	if len(events) == 0 || events[0].Prompt == nil {
+		made, err := e.assemble(ctx, run.Session, e.withNotes(run.Session, run.Profile))
+		return made.prompt, err
+	}
+	return e.recorded(ctx, events[0].Prompt.PromptSHA)
+}
+
+// recorded loads a prompt by its hash.
+func (e *Engine) recorded(ctx context.Context, sha string) (goclaw.Prompt, error) {
+	raw, err := e.o.Store.Blob(ctx, sha)
+	if err != nil {
+		return goclaw.Prompt{}, fmt.Errorf("load recorded prompt: %w", err)
+	}
+	var p goclaw.Prompt
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return goclaw.Prompt{}, fmt.Errorf("recorded prompt %s: %w", sha, err)
+	}
+	return p, nil
+}
+
+// AsSent rebuilds the request of a run's model call from the record, byte for
+// byte as it was sent. step counts from 1; 0 is the last one. A run that has
+// none on record is goclaw.ErrNotFound, a step that there is not or a provider
+// that is not configured any more a goclaw.BadRequest.
+func (e *Engine) AsSent(ctx context.Context, id string, step int) (goclaw.Sent, error) {
+	run, err := e.o.Store.Run(ctx, id)
+	if err != nil {
+		return goclaw.Sent{}, err
+	}
+	events, err := e.o.Store.Events(ctx, run.ID)
+	if err != nil {
+		return goclaw.Sent{}, err
+	}
+	var calls []int // where they stand among events
+	for i, ev := range events {
+		if ev.Paid() != nil {
+			calls = append(calls, i)
+		}
+	}
+	switch {
+	case len(calls) == 0:
+		return goclaw.Sent{}, noCalls(run, len(events) > 0)
+	case step < 0 || step > len(calls):
+		return goclaw.Sent{}, goclaw.BadRequest(fmt.Sprintf("run %s has no model call %d: they are numbered 1 to %d", run.ID, step, len(calls)))
+	case step == 0:
+		step = len(calls)
+	}
+	at := calls[step-1]
+	j := &job{e: e, r: run, state: turn.Fold(events[:at])}
+	if j.prompt, err = e.recorded(ctx, j.state.Prompt.PromptSHA); err != nil {
+		return goclaw.Sent{}, err
+	}
+	build := j.request
+	if c := events[at].Compact; c != nil {
+		build = func(model string) goclaw.ModelRequest { return j.summaryRequest(model, c.Through) }
+	}
+	if asked := events[at].Paid().MaxTokens; asked != 0 { // a budget may have lowered it
+		plain := build
+		build = func(model string) goclaw.ModelRequest {
+			req := plain(model)
+			req.MaxTokens = asked
+			return req
+		}
+	}
+	sent, err := e.encode(ctx, j, j.state.Prompt.From, build)
+	sent.Step, sent.Steps = step, len(calls)
+	return sent, err
+}
+
+// nothingSent is a goclaw.ErrNotFound about a run that there is.
+type nothingSent string
+
+func (n nothingSent) Error() string   { return string(n) }
+func (nothingSent) Is(err error) bool { return err == goclaw.ErrNotFound }
+
+func noCalls(r goclaw.Run, events bool) error {
+	if !events && r.State.Ended() && r.Cleanup == goclaw.CleanupDelete {
+		return nothingSent(fmt.Sprintf("the transcript of run %s was removed (cleanup: delete)", r.ID))
+	}
+	return nothingSent(fmt.Sprintf("run %s is %s and has no model call on record", r.ID, r.State))
+}
+
+// Upcoming is what the next turn of a session sends before its own input.
+func (e *Engine) Upcoming(ctx context.Context, key goclaw.SessionKey) (goclaw.Sent, error) {
+	p, err := e.Explain(ctx, goclaw.ContextQuery{Session: key})
+	if err != nil {
+		return goclaw.Sent{}, err
+	}
+	next := goclaw.Run{Session: key, Trigger: goclaw.TriggerUser, Profile: goclaw.Profile{Model: p.Model}}
+	j := &job{e: e, r: next, prompt: p}
+	sent, err := e.encode(ctx, j, 0, j.request)
+	sent.Run = goclaw.Run{}
+	return sent, err
+}
+
+// encode has the provider tell what it would send for a job whose run, prompt
+// and state are set.
+func (e *Engine) encode(ctx context.Context, j *job, from int64, build func(model string) goclaw.ModelRequest) (goclaw.Sent, error) {
+	provider, model, err := e.o.Models.Provider(j.r.Profile.Model)
+	if err != nil {
+		return goclaw.Sent{}, goclaw.BadRequest(fmt.Sprintf(
+			"only the provider of %s can tell what was sent, and it is not configured any more: %v", j.r.Profile.Model, err))
+	}
+	encoder, ok := provider.(goclaw.Encoder)
+	if !ok {
+		return goclaw.Sent{}, goclaw.BadRequest(fmt.Sprintf("the provider of %s can't tell what it sends", j.r.Profile.Model))
+	}
+	if j.logs, err = e.before(ctx, j.r, from); err != nil {
+		return goclaw.Sent{}, err
+	}
+	j.system = prompt.Render(j.prompt)
+	j.look()
+	body, err := encoder.Encode(build(model))
+	if err != nil {
+		return goclaw.Sent{}, err
+	}
+	return goclaw.Sent{Run: j.r, Session: j.r.Session, Model: j.r.Profile.Model, Prompt: j.prompt, Body: body}, nil
+}
+
+// before returns what a run is shown of its session: the runs before it, oldest
+// first, from the one with ordinal from on, or, if that is 0, since the last
+// reset. What a request has shown once stays so: a reset that came after it
+// counts for later runs only. A cron job's firings know nothing of each other.
+func (e *Engine) before(ctx context.Context, r goclaw.Run, from int64) ([]goclaw.RunLog, error) {
+	if r.Session.Kind == goclaw.KindCron || from != 0 && from >= r.Ordinal {
+		return nil, nil
+	}
+	logs, err := e.o.Store.History(ctx, r.Session, r.Ordinal)
+	if err != nil || from == 0 || len(logs) > 0 && logs[0].Run.Ordinal == from {
+		return logs, err
+	}
+	runs, err := e.o.Store.Runs(ctx, goclaw.RunFilter{Session: r.Session})
+	if err != nil {
+		return nil, err
+	}
+	logs = nil
+	for _, old := range slices.Backward(runs) {
+		if old.Ordinal < from || old.Ordinal >= r.Ordinal {
+			continue
+		}
+		events, err := e.o.Store.Events(ctx, old.ID)
+		if err != nil {
+			return nil, err
+		}
+		logs = append(logs, goclaw.RunLog{Run: old, Events: events})
+	}
+	return logs, nil
+}

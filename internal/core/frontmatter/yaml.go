@@ -155,7 +155,10 @@ func (c *converter) value(n ast.Node, depth int) Value {
 		v.Text = n.GetToken().Value
 	case *ast.StringNode:
 		v.Kind, v.Text = String, n.Value
-		v.Col = c.mend(v)
+		v.Quoted = n.Token.Type == token.SingleQuoteType || n.Token.Type == token.DoubleQuoteType
+		if !v.Quoted {
+			v.Col = c.mend(v)
+		}
 	case *ast.LiteralNode:
 		v.Kind, v.Text = String, n.Value.Value
 	case *ast.BoolNode:

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -239,11 +238,7 @@ func (s *settings) addRules(c *cli, cfg config.Config) error {
 	}
 	s.maxPerAgent = map[string]int{}
 	for _, a := range cfg.AllAgents() {
-		dir := a.WorkspaceIn(string(s.home))
-		if a.ID == config.DefaultAgent && c.workspace != "" {
-			dir = c.workspace
-		}
-		dir, err := filepath.Abs(dir)
+		dir, err := c.workspaceOf(a, s.home)
 		if err != nil {
 			return fmt.Errorf("workspace of agent %s: %w", a.ID, err)
 		}

@@ -221,3 +221,21 @@ func (d *Definition) settle() {
 		d.Status = StatusWarning
 	}
 }
+
+// ResolvedTools is what AllowedTools and DeniedTools come down to for a worker
+// that its requester and the configuration narrow no further, sorted.
+func (d Definition) ResolvedTools() []string {
+	allow := d.Tools.Allow
+	if allow == nil {
+		allow = workerSet[:]
+	}
+	return filter(allow, Policy{Deny: d.Tools.Deny})
+}
+
+// Unreadable is the definition that stands for a file that could not be read.
+func Unreadable(file, why, hint string) Definition {
+	d := Definition{Path: file, Name: stem(file)}
+	d.add(LevelError, 1, 1, why, hint)
+	d.settle()
+	return d
+}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"goclaw/internal/core/frontmatter"
 	"goclaw/internal/core/schema"
@@ -80,7 +81,9 @@ func Parse(file string, data []byte, opts Options) Definition {
 	d.Body = doc.Body
 	sum := sha256.Sum256([]byte(doc.Body))
 	d.SHA256 = hex.EncodeToString(sum[:])
-	if len(problems) == 0 {
+	if len(problems) > 0 {
+		d.Name = claimedName(data, d.Name)
+	} else {
 		p := &parser{Definition: &d, seen: map[string]frontmatter.Field{}}
 		p.tools = toolReader{d: &d, opts: opts, names: readToolNames(), copilot: isCopilotFile(file)}
 		p.read(doc)
@@ -90,6 +93,24 @@ func Parse(file string, data []byte, opts Options) Definition {
 	}
 	d.settle()
 	return d
+}
+
+// claimedName is the name that a file which can't be read seems to have. It
+// decides nothing but whose place the file keeps.
+func claimedName(data []byte, fallback string) string {
+	n := 0
+	for line := range strings.Lines(string(data[:min(len(data), frontmatter.MaxHead)])) {
+		if value, ok := strings.CutPrefix(line, "name:"); ok {
+			name := strings.Trim(strings.TrimSpace(value), `"'`)
+			if slug(name) != "" && len(name) <= maxName && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl) {
+				return name
+			}
+		}
+		if n++; n > 1 && strings.TrimSpace(line) == "---" || n > 200 {
+			break
+		}
+	}
+	return fallback
 }
 
 // stem is the file's name without the endings that definition files have.

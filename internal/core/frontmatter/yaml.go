@@ -261,6 +261,10 @@ func (c *converter) fields(nodes []*ast.MappingValueNode, depth int) []Field {
 			continue
 		}
 		f := Field{Key: key, Line: line, Col: col, Value: c.value(n.Value, depth+1)}
+		if n.Value.GetToken().Type == token.ImplicitNullType {
+			f.Value.Line, f.Value.Col = c.at(n.Start)
+			f.Value.Col++ // behind the colon
+		}
 		seen[key] = f
 		fields = append(fields, f)
 	}

@@ -111,7 +111,7 @@ func (p *parser) thinking(f frontmatter.Field) string {
 	}
 	others := map[string]string{"minimal": "low", "xhigh": "high", "max": "high"}
 	if own, ok := others[strings.ToLower(strings.TrimSpace(f.Value.Text))]; ok && f.Value.Kind == frontmatter.String {
-		p.at(LevelNotice, f.Value, fmt.Sprintf("thinking %s is taken as %s", f.Value.Text, own), "nothing")
+		p.at(LevelNotice, f.Value, fmt.Sprintf("thinking %s is taken as %s", f.Value.Text, own), "nothing to do")
 		return own
 	}
 	return p.oneOf(f, "off", "low", "medium", "high")
@@ -122,9 +122,9 @@ func (p *parser) mode(f frontmatter.Field) {
 	switch p.Mode {
 	case "subagent", "all", "":
 	case "primary":
-		p.at(LevelNotice, f.Value, "mode primary: here it is a worker like any other", "nothing")
+		p.at(LevelNotice, f.Value, "mode primary: here it is a worker like any other", "nothing to do")
 	default:
-		p.at(LevelNotice, f.Value, fmt.Sprintf("mode %s has no meaning here", p.Mode), "nothing")
+		p.at(LevelNotice, f.Value, fmt.Sprintf("mode %s has no meaning here", p.Mode), "nothing to do")
 	}
 }
 

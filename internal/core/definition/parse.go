@@ -159,7 +159,7 @@ func (p *parser) read(doc frontmatter.Document) {
 		for i, f := range p.ignored {
 			names[i] = f.Key
 		}
-		p.add(LevelNotice, p.ignored[0].Line, p.ignored[0].Col, "ignored: "+strings.Join(names, ", "), "nothing; they have no meaning here")
+		p.add(LevelNotice, p.ignored[0].Line, p.ignored[0].Col, "ignored: "+strings.Join(names, ", "), "nothing to do; they have no meaning here")
 	}
 }
 
@@ -243,7 +243,7 @@ func (p *parser) setName(v frontmatter.Value) {
 	default:
 		p.Name = name
 		if s := slug(name); s != name {
-			p.at(LevelWarning, v, fmt.Sprintf("the name %q is no slug", name), fmt.Sprintf("nothing; it also answers to %s", s))
+			p.at(LevelWarning, v, fmt.Sprintf("the name %q is no slug", name), fmt.Sprintf("nothing to do; it also answers to %s", s))
 		}
 	}
 }
@@ -319,7 +319,7 @@ func (p *parser) prohibitions() {
 		if p.Visibility == "" {
 			p.Visibility = "internal"
 		}
-		p.add(LevelNotice, f.Line, f.Col, "disable-model-invocation is read as visibility: internal", "nothing")
+		p.add(LevelNotice, f.Line, f.Col, "disable-model-invocation is read as visibility: internal", "nothing to do")
 	}
 }
 

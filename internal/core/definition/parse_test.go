@@ -22,7 +22,7 @@ func ExampleParse() {
 	// Output:
 	// ok [exec read] [web_fetch]
 	// allow deny
-	// notice agents/scout.md:4:27: no counterpart here, left out: TodoWrite; nothing, unless the worker can't do without
+	// notice agents/scout.md:4:27: no counterpart here, left out: TodoWrite; nothing to do, unless the worker can't do without
 }
 
 // file is a definition with more lines in its frontmatter; they begin on line 4.

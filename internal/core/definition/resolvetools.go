@@ -10,7 +10,7 @@ import (
 func (r *toolReader) finish() {
 	t := Tools{Deny: unique(r.deny)}
 	if len(r.dropped) > 0 {
-		r.d.at(LevelNotice, r.first, "no counterpart here, left out: "+strings.Join(unique(r.dropped), ", "), "nothing, unless the worker can't do without")
+		r.d.at(LevelNotice, r.first, "no counterpart here, left out: "+strings.Join(unique(r.dropped), ", "), "nothing to do, unless the worker can't do without")
 	}
 	if r.listed || r.all {
 		t.Allow = r.allowed()
@@ -147,7 +147,7 @@ func (r *toolReader) checkAvailable() {
 	case len(gone) == len(r.d.Tools.Allow):
 		r.d.at(LevelDegrade, r.at, "none of its tools is there: "+strings.Join(gone, ", "), "update GoClaw, or name others; until then it can't be spawned")
 	default:
-		r.d.at(LevelWarning, r.at, fmt.Sprintf("not there yet: %s", strings.Join(gone, ", ")), "nothing; the worker runs without")
+		r.d.at(LevelWarning, r.at, fmt.Sprintf("not there yet: %s", strings.Join(gone, ", ")), "nothing to do; the worker runs without")
 	}
 }
 

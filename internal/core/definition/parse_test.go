@@ -86,7 +86,7 @@ func TestRejections(t *testing.T) {
 	for _, tc := range []struct{ line, want string }{
 		{"tool: Read", `error 4:1 unknown key "tool"`},
 		{"Tools: Read", `error 4:1 unknown key "Tools"`},
-		{"descripton: x", `error 4:1 unknown key "descripton"`},
+		{"description_: x", `error 4:1 unknown key "description_"`},
 		{"promptMode: none", "error 4:1 the key promptMode does not stand at the top"},
 		{"tools: ~", "error 4:8 tools is empty (null)"},
 		{"tools:", "error 4:7 tools is empty (null)"},

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"goclaw/internal/core/definition"
 	"goclaw/internal/edge/definitions"
 )
 
@@ -203,8 +204,9 @@ func TestBuiltins(t *testing.T) {
 		t.Errorf("%v", names)
 	}
 	for _, name := range names {
-		if data, ok := definitions.Builtin(name); !ok || len(data) == 0 {
-			t.Errorf("%s is empty", name)
+		data, ok := definitions.Builtin(name)
+		if d := definition.Parse(name+".md", data, definition.Options{}); !ok || d.Status != definition.StatusOK || d.Name != name || len(d.Problems) > 0 {
+			t.Errorf("%s: %s %+v", name, d.Status, d.Problems)
 		}
 	}
 	if _, ok := definitions.Builtin("none"); ok {

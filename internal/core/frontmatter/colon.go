@@ -17,7 +17,7 @@ func recoverColons(h head) (string, []Problem) {
 	lines := strings.Split(h.text, "\n")
 	for i, line := range lines {
 		m := plainField.FindStringSubmatch(line)
-		if m == nil || !strings.Contains(m[2], ": ") && !strings.Contains(m[2], ":\t") && !strings.HasSuffix(m[2], ":") {
+		if m == nil || !holdsColon(m[2]) {
 			continue
 		}
 		lines[i] = m[1] + "'" + strings.ReplaceAll(m[2], "'", "''") + "'"
@@ -28,6 +28,16 @@ func recoverColons(h head) (string, []Problem) {
 		})
 	}
 	return strings.Join(lines, "\n"), warnings
+}
+
+// holdsColon reports whether an unquoted value ends in a colon or holds one with
+// a blank behind it. One in a comment doesn't count: that is good YAML.
+func holdsColon(value string) bool {
+	if i := strings.Index(value, " #"); i >= 0 {
+		before := strings.TrimRight(value[:i], " \t") + " "
+		return strings.Contains(before, ": ") || strings.Contains(before, ":\t")
+	}
+	return strings.Contains(value, ": ") || strings.Contains(value, ":\t") || strings.HasSuffix(value, ":")
 }
 
 // spansLines says what remains wrong after the recovery: if it stands in the

@@ -53,15 +53,15 @@ func Parse(data []byte) (Document, []Problem) {
 		return doc, nil
 	}
 	text, warnings := recoverColons(head)
-	if len(warnings) > 0 {
-		if fields, again := parseYAML(text, head.line); again == nil {
-			doc.Fields, doc.Warnings = fields, append(doc.Warnings, warnings...)
-			return doc, nil
-		} else {
-			problems = []Problem{spansLines(head, warnings, again[0])}
-		}
+	if len(warnings) == 0 {
+		return doc, problems
 	}
-	return doc, problems
+	fields, again := parseYAML(text, head.line)
+	if again != nil {
+		return doc, []Problem{spansLines(head, warnings, again[0])}
+	}
+	doc.Fields, doc.Warnings = fields, append(doc.Warnings, warnings...)
+	return doc, nil
 }
 
 // head is the text between the delimiters and the line of the file on which it

@@ -185,6 +185,13 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
+func TestRecoveryLeavesCommentsAlone(t *testing.T) {
+	doc, problems := frontmatter.Parse([]byte("---\ntools: Read # only: reading\ndescription: a: b\n---\n"))
+	if tools, _ := doc.Field("tools"); len(problems) > 0 || tools.Value.Text != "Read" || len(doc.Warnings) != 1 {
+		t.Errorf("%+v %+v", doc, problems)
+	}
+}
+
 func TestBlankLinesBefore(t *testing.T) {
 	doc, problems := frontmatter.Parse([]byte("\n \n---\na: x\n---\nbody"))
 	if len(problems) > 0 || len(doc.Warnings) != 1 || doc.Fields[0].Line != 4 || doc.BodyLine != 6 {

@@ -29,6 +29,7 @@ type Value struct {
 	Float  float64 // of a Float or an Int
 	Items  []Value // of a List
 	Fields []Field // of a Map, in order, no key twice
+	Quoted bool    // a String in quotes
 	Line   int
 	Col    int
 }

@@ -69,17 +69,27 @@ func (c *converter) syntax(err error) Problem {
 		return Problem{c.base + 1, 1, "not valid YAML: " + firstLine(err.Error()), "check quotes, colons and indentation"}
 	}
 	line, col := c.at(y.GetToken())
-	message := y.GetMessage()
-	hint := "check quotes, colons and indentation"
-	switch {
-	case strings.Contains(message, "mapping value is not allowed"):
-		message, hint = "a second colon in an unquoted value", "put the value in quotes"
-	case strings.Contains(message, "tab"):
-		hint = "indent with spaces"
-	case strings.Contains(message, "reserved character"):
-		hint = "put the value in quotes"
-	}
+	message, hint := plainly(y.GetMessage())
 	return Problem{line, col, "not valid YAML: " + message, hint}
+}
+
+// plainly words what the library says for someone who writes three lines of YAML
+// a month.
+func plainly(message string) (what, hint string) {
+	for _, w := range [...]struct{ said, what, hint string }{
+		{"mapping value is not allowed", "a second colon in an unquoted value", "put the value in quotes"},
+		{"value is not allowed in this context", "text follows where a value has ended", "put the whole value in quotes"},
+		{"reserved character", message, "put the value in quotes"},
+		{"alias", "an unquoted * stands for something else in YAML", "put the value in quotes"},
+		{"unexpected scalar value type", "an unquoted *, & or ! stands for something else in YAML", "put the value in quotes"},
+		{"block sequence entries", "a list begins behind its key", "begin it on the next line, or write it in brackets"},
+		{"'\t' that cannot start", "a tab where YAML wants spaces", "indent with spaces"},
+	} {
+		if strings.Contains(message, w.said) {
+			return w.what, w.hint
+		}
+	}
+	return message, "check quotes, colons and indentation"
 }
 
 func firstLine(s string) string {
@@ -155,7 +165,10 @@ func (c *converter) value(n ast.Node, depth int) Value {
 		v.Text = n.GetToken().Value
 	case *ast.StringNode:
 		v.Kind, v.Text = String, n.Value
-		v.Col = c.mend(v)
+		v.Quoted = n.Token.Type == token.SingleQuoteType || n.Token.Type == token.DoubleQuoteType
+		if !v.Quoted {
+			v.Col = c.mend(v)
+		}
 	case *ast.LiteralNode:
 		v.Kind, v.Text = String, n.Value.Value
 	case *ast.BoolNode:
@@ -258,6 +271,10 @@ func (c *converter) fields(nodes []*ast.MappingValueNode, depth int) []Field {
 			continue
 		}
 		f := Field{Key: key, Line: line, Col: col, Value: c.value(n.Value, depth+1)}
+		if n.Value.GetToken().Type == token.ImplicitNullType {
+			f.Value.Line, f.Value.Col = c.at(n.Start)
+			f.Value.Col++ // behind the colon
+		}
 		seen[key] = f
 		fields = append(fields, f)
 	}

@@ -1,0 +1,85 @@
+package definition
+
+import (
+	"path"
+	"strings"
+)
+
+// Action is what a rule says about a call.
+type Action string
+
+// The actions. Where nobody can be asked, ask means deny.
+const (
+	Allow Action = "allow"
+	Ask   Action = "ask"
+	Deny  Action = "deny"
+)
+
+// Rule decides about calls of one tool by what they are about: the command of
+// exec, the path of a file tool, the definition of sessions_spawn.
+type Rule struct {
+	Tool    string `json:"tool"`
+	Pattern string `json:"pattern"` // "*" for any; `git:*` for a command and its arguments
+	Action  Action `json:"action"`
+}
+
+// Decide says what the rules have to say about one call. what is a single
+// command, path or name: a caller with several of them (a; b) asks for each.
+// The longest matching pattern counts, and of equal ones the strictest; "*" is
+// the shortest. No matching rule allows.
+func (t Tools) Decide(tool, what string) Action {
+	action, length := Allow, -1
+	for _, r := range t.Rules {
+		if r.Tool != tool || !matches(r.Pattern, what) {
+			continue
+		}
+		n := len(r.Pattern)
+		if anything(r.Pattern) {
+			n = 0
+		}
+		if n > length || n == length && stricter(r.Action, action) {
+			action, length = r.Action, n
+		}
+	}
+	return action
+}
+
+func stricter(a, b Action) bool { return a == Deny && b != Deny || a == Ask && b == Allow }
+
+// anything reports whether a pattern holds for every call.
+func anything(pattern string) bool { return strings.Trim(pattern, "*/") == "" || pattern == ":*" }
+
+func matches(pattern, what string) bool {
+	if anything(pattern) {
+		return true
+	}
+	if command, ok := strings.CutSuffix(pattern, ":*"); ok {
+		what = strings.TrimSpace(what)
+		return what == command || strings.HasPrefix(what, command+" ") || strings.HasPrefix(what, command+"\t")
+	}
+	return wildcard(pattern, what) || wildcard(pattern, path.Clean(what)) || wildcard(pattern, path.Clean("/"+what))
+}
+
+// wildcard matches * against any characters, in time linear in each of both.
+func wildcard(pattern, s string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == s
+	}
+	if !strings.HasPrefix(s, parts[0]) {
+		return false
+	}
+	s = s[len(parts[0]):]
+	last := parts[len(parts)-1]
+	for _, part := range parts[1 : len(parts)-1] {
+		if part == "" {
+			continue
+		}
+		i := strings.Index(s, part)
+		if i < 0 {
+			return false
+		}
+		s = s[i+len(part):]
+	}
+	return strings.HasSuffix(s, last)
+}

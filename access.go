@@ -2,7 +2,9 @@ package goclaw
 
 import (
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 )
 
 // Access is who wants to see something: the one place that decides what a kind
@@ -11,7 +13,7 @@ import (
 type Access struct {
 	Session SessionKey
 	Strict  bool     // what is private to the main agent is out of reach
-	Named   []string // entries of the workspace that a person named for this session
+	Named   []string // paths of the workspace that a person named for this session
 	Run     string   // whose kept output stays in reach
 }
 
@@ -27,6 +29,12 @@ var privateEntries = [...]string{
 	"MEMORY.md", "memory", ".git",
 }
 
+// guidingEntries are shown to the main agent, or tell it what to do, and are
+// not private: a worker that could change them would speak to every later turn.
+var guidingEntries = [...]string{
+	"AGENTS.md", "TOOLS.md", "skills", ".goclaw", ".claude", ".opencode",
+}
+
 // PrivateEntries lists what is private to the main agent, at the root of its
 // workspace.
 func PrivateEntries() []string { return slices.Clone(privateEntries[:]) }
@@ -34,7 +42,10 @@ func PrivateEntries() []string { return slices.Clone(privateEntries[:]) }
 // Thing is something that a session may or may not see. Exactly one of Entry
 // and Session is set.
 type Thing struct {
-	Entry string // name at the workspace's root, as PrivateEntries spells it
+	// Entry is a path relative to the workspace, with slashes; its first part
+	// is spelled as in PrivateEntries. Where spellings and links matter, ask
+	// the file tools' Reach, which asks here.
+	Entry string
 
 	Session   SessionKey // a transcript
 	Requester SessionKey // who asked for that session's run, if it was spawned
@@ -43,7 +54,7 @@ type Thing struct {
 // MaySee decides. why says, for a person, what stands against it.
 func (a Access) MaySee(t Thing) (ok bool, why string) {
 	if t.Entry != "" {
-		if a.Strict && slices.Contains(privateEntries[:], t.Entry) && !slices.Contains(a.Named, t.Entry) {
+		if a.Strict && isPrivate(t.Entry) && !a.names(t.Entry) {
 			return false, "private to the main agent"
 		}
 		return true, ""
@@ -61,7 +72,8 @@ func (a Access) MaySee(t Thing) (ok bool, why string) {
 	return true, ""
 }
 
-// Hidden lists the private entries that are out of this session's reach.
+// Hidden lists the private entries that are out of this session's reach, but
+// for what Lifted names beneath them.
 func (a Access) Hidden() []string {
 	return slices.DeleteFunc(PrivateEntries(), func(entry string) bool {
 		ok, _ := a.MaySee(Thing{Entry: entry})
@@ -69,11 +81,41 @@ func (a Access) Hidden() []string {
 	})
 }
 
-// Lifted lists the private entries that a person named for a strict session.
+// Lifted lists what is private and was named for this session, sorted: whole
+// entries ("USER.md", "memory") or paths beneath them ("memory/plan.md"). It
+// may be read, and not changed.
 func (a Access) Lifted() []string {
 	if !a.Strict {
 		return nil
 	}
-	hidden := a.Hidden()
-	return slices.DeleteFunc(PrivateEntries(), func(entry string) bool { return slices.Contains(hidden, entry) })
+	var lifted []string
+	for _, name := range a.Named {
+		if name = path.Clean(name); isPrivate(name) {
+			lifted = append(lifted, name)
+		}
+	}
+	slices.Sort(lifted)
+	return slices.Compact(lifted)
+}
+
+// ReadOnly lists what this session may see and not change: what guides the
+// main agent's later turns, and what was lifted.
+func (a Access) ReadOnly() []string {
+	if !a.Strict {
+		return nil
+	}
+	return append(slices.Clone(guidingEntries[:]), a.Lifted()...)
+}
+
+// names reports whether entry was named, or something around it.
+func (a Access) names(entry string) bool {
+	return slices.ContainsFunc(a.Named, func(name string) bool {
+		name = path.Clean(name)
+		return entry == name || strings.HasPrefix(entry, name+"/")
+	})
+}
+
+func isPrivate(entry string) bool {
+	top, _, _ := strings.Cut(entry, "/")
+	return slices.Contains(privateEntries[:], top)
 }

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	_ "time/tzdata" // zones work where the system has none
 
 	"goclaw/internal/edge/tool/exec/sandbox"
 )

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -129,8 +128,8 @@ func (c *cli) runMessage(ctx context.Context, key goclaw.SessionKey, text string
 // converse sends the message and waits for its outcome. Replies are printed as
 // they come, unless JSON is wanted.
 func (c *cli) converse(ctx context.Context, l link, key goclaw.SessionKey, text string, wait bool) (goclaw.Outcome, error) {
-	stop := c.tellRetries(ctx, l, key)
-	defer stop()
+	telling, run := c.tell(ctx, l, key), ""
+	defer func() { telling.stop(run) }()
 	receipt, err := l.Receive(ctx, goclaw.Inbound{
 		Session: key, Text: text, Key: uuid.NewString(), Model: cmp.Or(c.model, c.Getenv("GOCLAW_MODEL")),
 	})
@@ -145,16 +144,16 @@ func (c *cli) converse(ctx context.Context, l link, key goclaw.SessionKey, text 
 		c.printReplies(out, 0)
 		return out, nil
 	}
-	if l.app != nil {
+	if run = receipt.Run.ID; l.app != nil {
 		c.tellNotes(l.app)
 	}
 	if err := c.tellPause(ctx, l, "; the message waits"); err != nil {
 		return goclaw.Outcome{}, err
 	}
-	out, err := c.await(ctx, l, receipt.Run.ID, wait)
+	out, err := c.await(ctx, l, run, wait)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		err = c.interrupted(ctx, l, receipt.Run.ID)
+		err = c.interrupted(ctx, l, run)
 	case errors.Is(err, client.ErrNoGateway):
 		err = fmt.Errorf("the gateway has stopped; what it accepted is kept, and goes on at its next start: %w", err)
 	}
@@ -202,29 +201,6 @@ func (c *cli) printReplies(out goclaw.Outcome, from int) int {
 		fmt.Fprintln(c.Stdout, reply)
 	}
 	return len(out.Replies)
-}
-
-// tellRetries keeps a person at a terminal informed while the model's server
-// does not answer. stop ends it.
-func (c *cli) tellRetries(ctx context.Context, l link, key goclaw.SessionKey) (stop func()) {
-	if !isTerminal(c.Stderr) {
-		return func() {}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	notices, err := l.Notices(ctx, key)
-	if err != nil {
-		cancel()
-		return func() {} // what is wrong shows with the message itself
-	}
-	var telling sync.WaitGroup
-	telling.Go(func() {
-		for n := range notices {
-			if n.Kind == goclaw.NoticeRetry {
-				fmt.Fprintln(c.Stderr, "goclaw: "+n.Text)
-			}
-		}
-	})
-	return func() { cancel(); telling.Wait() }
 }
 
 // tellNotes says what the person should know before anything runs.

@@ -14,7 +14,7 @@ import (
 func (c *cli) sessionsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sessions", Short: "Look at the sessions", Aliases: []string{"session"},
-		Long: "Lists the sessions; show prints one's transcript.",
+		Long: "Lists the sessions; show prints one's transcript, compact sums one up.",
 	}
 	group(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return c.listSessions(cmd.Context()) }
@@ -41,7 +41,26 @@ func (c *cli) sessionsCommand() *cobra.Command {
 				return c.print(msgs, func() string { return transcriptText(msgs) })
 			})
 		},
-	})
+	}, c.sessionsCompactCommand())
+	return cmd
+}
+
+func (c *cli) sessionsCompactCommand() *cobra.Command {
+	var instructions string
+	cmd := &cobra.Command{
+		Use: "compact KEY", Short: "Sum up a session, so that less is sent with each turn",
+		Long: "Sums up what was said in a session, as /compact does in the chat. It waits for the turn that\n" +
+			"is under way. The whole transcript is kept.",
+		Args: one("KEY", "goclaw sessions lists them"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			key, err := goclaw.ParseSessionKey(args[0])
+			if err != nil {
+				return usage(err)
+			}
+			return c.runMessage(cmd.Context(), key, strings.TrimSpace("/compact "+instructions), false)
+		},
+	}
+	cmd.Flags().StringVar(&instructions, "instructions", "", "TEXT that says what matters")
 	return cmd
 }
 

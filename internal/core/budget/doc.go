@@ -1,8 +1,8 @@
 // Package budget decides what a model call may spend before it is sent: it
-// prices tokens, bounds the tokens of a request, and fits a call into what a
-// limit leaves.
+// prices tokens, bounds the tokens of a request, knows how many a model takes,
+// and fits a call into what a limit leaves.
 //
-// It does no I/O beyond reading its embedded price list, and keeps no state.
+// It does no I/O beyond reading its embedded lists, and keeps no state.
 // It refuses to guess: a model without a price has none, and a limit in USD
 // then refuses the call.
 //

@@ -94,8 +94,7 @@ func New(overrides map[string]Price) (Table, error) {
 }
 
 func check(pattern string, p Price) error {
-	provider, model, _ := strings.Cut(pattern, "/")
-	if provider == "" || model == "" || strings.Contains(strings.TrimSuffix(pattern, "*"), "*") {
+	if !isPattern(pattern) {
 		return fmt.Errorf("price of %q: write provider/model, or provider/prefix* for all models that begin so", pattern)
 	}
 	numbers := []float64{p.Input, p.Output, p.CacheRead, p.CacheWrite}
@@ -110,6 +109,12 @@ func check(pattern string, p Price) error {
 	return nil
 }
 
+// isPattern reports whether s is provider/model, or provider/prefix*.
+func isPattern(s string) bool {
+	provider, model, _ := strings.Cut(s, "/")
+	return provider != "" && model != "" && !strings.Contains(strings.TrimSuffix(s, "*"), "*")
+}
+
 // Price finds the price of provider/model: the override that matches most of
 // the name, else the built-in one. ok is false if it is not known.
 func (t Table) Price(model string) (p Price, ok bool) {
@@ -119,17 +124,19 @@ func (t Table) Price(model string) (p Price, ok bool) {
 	return match(t.builtIn, model)
 }
 
-func match(prices map[string]Price, model string) (Price, bool) {
-	if p, ok := prices[model]; ok && !strings.HasSuffix(model, "*") {
-		return p, true
+// match finds what a table says of a model: the entry of its very name, else
+// the longest prefix that ends in *.
+func match[T any](table map[string]T, model string) (T, bool) {
+	if v, ok := table[model]; ok && !strings.HasSuffix(model, "*") {
+		return v, true
 	}
 	best := ""
-	for pattern := range prices {
+	for pattern := range table {
 		prefix, wild := strings.CutSuffix(pattern, "*")
 		if wild && strings.HasPrefix(model, prefix) && len(pattern) > len(best) {
 			best = pattern
 		}
 	}
-	p, ok := prices[best]
-	return p, ok
+	v, ok := table[best]
+	return v, ok
 }

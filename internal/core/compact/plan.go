@@ -35,6 +35,8 @@ func (p Plan) IsZero() bool { return len(p.Trimmed) == 0 && p.Through == 0 }
 const (
 	// A compaction makes room for a while: it aims below the limit.
 	aimPercent = 70
+	// Cut results alone will do if they bring it down to this.
+	enoughPercent = 85
 	// Results up to this length are never cut: little would be gained.
 	worthTrimming = 2000
 	// The newest steps of the run under way stay as they are.
@@ -59,7 +61,7 @@ func Make(w Want) Plan {
 		p.Total -= c.saves
 		saved[c.Run] += c.saves
 	}
-	if p.Total <= aim && !w.Summarise {
+	if p.Total <= w.Limit*enoughPercent/100 && !w.Summarise {
 		return p
 	}
 	for _, l := range w.Logs {

@@ -2,18 +2,16 @@ package config
 
 import (
 	"fmt"
-	"io/fs"
 	"net"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
+	"unicode"
 
 	"github.com/tailscale/hujson"
 	"goclaw"
@@ -100,14 +98,14 @@ func (d *decoder) format(v hujson.Value, s string, to slot, key string) {
 	case "url":
 		d.url(v, s, key)
 	case "zone":
-		if _, err := time.LoadLocation(s); err != nil {
-			d.problem(v.StartOffset, "write a name such as Europe/Berlin or America/New_York", "%s: there is no time zone %q", key, s)
-		}
-	case "workspace":
-		if clean := path.Clean(s); !fs.ValidPath(clean) || clean == "." || strings.Contains(s, `\`) {
-			d.problem(v.StartOffset, "write a path within the workspace, with slashes", "%s: %q is no file of a workspace", key, s)
-		} else {
-			to.dst.SetString(clean)
+		d.zone(v, s, key)
+	case "file", "reach", "docs":
+		d.inWorkspace(v, s, to, key)
+	case "command":
+		d.program(v, s, to, key)
+	case "line":
+		if strings.ContainsFunc(s, unicode.IsControl) {
+			d.problem(v.StartOffset, "write it in one line", "%s holds line breaks or control characters", key)
 		}
 	case "env":
 		if !envName.MatchString(s) {
@@ -256,11 +254,11 @@ func (d *decoder) refProblem(r ref, hint, what string, args ...any) {
 type Known struct {
 	Tools     []string
 	Providers []string // that models may come from, the configured ones included
-	Sections  []string // of prompts, by id
+	Sections  []string // of prompts, by id; nil: not checked
 }
 
-// Check reports, with their places, the tools and providers that the file
-// names and that do not exist. The error is of type Problems.
+// Check reports, with their places, the tools, providers and sections that the
+// file names and that do not exist. The error is of type Problems.
 func (c Config) Check(known Known) error {
 	var ps Problems
 	add := func(r ref, hint, what string, args ...any) {
@@ -273,7 +271,7 @@ func (c Config) Check(known Known) error {
 				add(r, suggestion(r.value, known.Tools), "%s: there is no tool %q", r.key, r.value)
 			}
 		case "section":
-			if !slices.Contains(known.Sections, r.value) {
+			if known.Sections != nil && !slices.Contains(known.Sections, r.value) {
 				add(r, suggestion(r.value, known.Sections), "%s: there is no section %q", r.key, r.value)
 			}
 		case "model":

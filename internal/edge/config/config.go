@@ -44,7 +44,7 @@ type AgentDefaults struct {
 	Workspace string    `json:"workspace,omitempty" format:"path" doc:"The agent's folder; relative to this file. Default: workspace in GOCLAW_HOME."`
 	Model     string    `json:"model,omitempty" format:"model" doc:"provider/model, or an alias."`
 	Thinking  string    `json:"thinking,omitempty" enum:"off,low,medium,high" doc:"How long the model may think. Default: off."`
-	Skills    []string  `json:"skills" doc:"The skills that agents know of; an empty list: none. Default: all."`
+	Skills    []string  `json:"skills" format:"line" doc:"The skills that agents know of; an empty list: none. Default: all."`
 	Subagents Subagents `json:"subagents" doc:"Workers that the agent starts."`
 
 	Compaction   Compaction `json:"compaction" doc:"When a long conversation is summarised."`
@@ -62,7 +62,7 @@ type AgentEntry struct {
 	Thinking  string     `json:"thinking,omitempty" enum:"off,low,medium,high" doc:"How long the model may think."`
 	Tools     ToolPolicy `json:"tools" doc:"Which tools the agent may use, within the global policy."`
 	Budget    Budget     `json:"budget" doc:"What the agent may spend; a field given here goes before the one for all agents."`
-	Skills    []string   `json:"skills" doc:"The skills that the agent knows of; an empty list: none."`
+	Skills    []string   `json:"skills" format:"line" doc:"The skills that the agent knows of; an empty list: none."`
 	Subagents Subagents  `json:"subagents" doc:"Workers that the agent starts."`
 
 	Compaction Compaction `json:"compaction" doc:"When a long conversation is summarised."`
@@ -82,7 +82,7 @@ type Compaction struct {
 // Skills are the settings of skills for all agents.
 type Skills struct {
 	ExtraDirs []string    `json:"extraDirs,omitempty" format:"path" doc:"Further folders with skills, between the home's and the workspace's in precedence."`
-	Disabled  []string    `json:"disabled,omitempty" doc:"Skills that no agent knows of."`
+	Disabled  []string    `json:"disabled,omitempty" format:"line" doc:"Skills that no agent knows of."`
 	Limits    SkillLimits `json:"limits" doc:"How much of a prompt the list of skills takes."`
 }
 
@@ -119,7 +119,7 @@ type Subagents struct {
 	Model                  string     `json:"model,omitempty" format:"model" doc:"The workers' model. Default: the requester's."`
 	Thinking               string     `json:"thinking,omitempty" enum:"off,low,medium,high" doc:"How long the workers' model may think. Default: the requester's."`
 	Tools                  ToolPolicy `json:"tools" doc:"Which tools workers may use, within the agent's policy."`
-	Inherit                []string   `json:"inherit" format:"workspace" doc:"The workspace files that workers see, relative to the workspace. A private one that is named here is shown and in reach; memory and .git come in reach. Default: AGENTS.md and TOOLS.md."`
+	Inherit                []string   `json:"inherit" format:"reach" doc:"The workspace files that workers see, relative to the workspace. A private one that is named here is shown and in reach; memory and .git come in reach. Default: AGENTS.md and TOOLS.md."`
 	Budget                 Limits     `json:"budget" doc:"What one worker may spend. Default: the agent's budget.run."`
 }
 
@@ -216,10 +216,10 @@ type Database struct {
 type Context struct {
 	FileMaxChars  int      `json:"fileMaxChars,omitempty" range:"500..2000000" doc:"The most of one workspace file; the middle of a longer one is dropped. Default: 20000."`
 	TotalMaxChars int      `json:"totalMaxChars,omitempty" range:"500..8000000" doc:"The most of all workspace files together. Default: 150000."`
-	Files         []string `json:"files" format:"workspace" doc:"The workspace files that agents see, relative to the workspace: any of the eight, and others. Default: all eight."`
+	Files         []string `json:"files" format:"file" doc:"The workspace files that agents see, relative to the workspace: any of the eight, and others. Default: all eight."`
 	DailyNotes    bool     `json:"dailyNotes,omitempty" doc:"Whether main sessions see the memory folder's notes of today and yesterday. Default: false."`
-	Owner         []string `json:"owner,omitempty" doc:"How the agent knows its person: names, numbers, handles."`
-	Docs          string   `json:"docs,omitempty" doc:"Where the agent may look up how it works: a folder of the workspace, or an address."`
+	Owner         []string `json:"owner,omitempty" format:"line" doc:"How the agent knows its person: names, numbers, handles."`
+	Docs          string   `json:"docs,omitempty" format:"docs" doc:"Where the agent may look up how it works: a folder of the workspace, or an address."`
 
 	Sections map[string]string `json:"sections,omitempty" keys:"section" format:"path" doc:"Files that replace built-in sections of the prompt, by the section's id; an empty file leaves the section out. goclaw context lists the ids."`
 	Hook     ContextHook       `json:"hook" doc:"A command that may change the sections of each prompt."`
@@ -228,7 +228,7 @@ type Context struct {
 // ContextHook is a command that gets a prompt's sections and returns them
 // changed (docs/context.md).
 type ContextHook struct {
-	Command        []string `json:"command,omitempty" repeats:"true" doc:"The program and its arguments. It gets the sections as JSON on standard input and writes them, changed, to standard output."`
+	Command        []string `json:"command,omitempty" format:"command" repeats:"true" doc:"The program and its arguments; a program with a slash is relative to this file. It gets the sections as JSON on standard input and writes them, changed, to standard output."`
 	TimeoutSeconds int      `json:"timeoutSeconds,omitempty" range:"1..60" doc:"When it is ended, and the turn fails. Default: 5."`
 }
 

@@ -48,6 +48,7 @@ func TestLoad(t *testing.T) {
 	want := AgentConfig{
 		ID: "main", Name: "Rat", Workspace: filepath.Join(dir, "ws"),
 		Model: "anthropic/claude-sonnet-5-5", Thinking: "low", Tools: append(policies, ToolPolicy{}),
+		Skills: []string{"pdf", "notes"}, Compaction: CompactionConfig{Percent: 50, Tokens: 90_000, KeepRecent: 8000},
 		Budget: goclaw.Budget{
 			Run:  goclaw.Limits{Tokens: 50_000, USD: 1, Steps: 40, Seconds: 600},
 			Tree: goclaw.Limits{Tokens: 200_000, USD: 5},
@@ -58,7 +59,7 @@ func TestLoad(t *testing.T) {
 			ArchiveAfter: 5 * time.Minute, AnnounceWindow: 100 * time.Millisecond, AnnounceMaxWait: 7 * time.Second, AnnounceAttempts: 2,
 			Budget: goclaw.Limits{Tokens: 9000, USD: 0.5, Steps: 30, Seconds: 60}, ResultTokens: 500, RestartPolicy: goclaw.RestartAsk,
 			AllowAgents: []string{"coder"}, Model: "openai/gpt-5.5", Thinking: "medium",
-			Tools: ToolPolicy{Allow: []string{"read", "exec"}, Deny: []string{"write"}}, Inherit: []string{"TOOLS.md"},
+			Tools: ToolPolicy{Allow: []string{"read", "exec"}, Deny: []string{"write"}}, Inherit: []string{"TOOLS.md", "docs/STYLE.md", "memory"},
 		},
 	}
 	got, ok := cfg.Agent("main")
@@ -69,6 +70,7 @@ func TestLoad(t *testing.T) {
 	coder := want
 	coder.ID, coder.Name, coder.Workspace, coder.Model, coder.Thinking = "coder", "Coder", "/srv/code", "local/qwen", "high"
 	coder.Tools = []ToolPolicy{policies[0], {Allow: []string{"*"}, Deny: []string{"exec"}}}
+	coder.Skills, coder.Compaction.Percent, coder.Compaction.MemoryFlush = []string{}, 0, true
 	coder.Budget.Run.Tokens = 70_000
 	coder.Budget.Tree.USD = 0
 	coder.Budget.Day = goclaw.Limits{USD: 20, Steps: 100, Seconds: 3600}
@@ -95,9 +97,7 @@ func TestLoad(t *testing.T) {
 	if diff := cmp.Diff(Exec{TimeoutSeconds: 9, MaxOutputBytes: 2048, Network: true, ReadOnly: []string{"/opt", filepath.Join(dir, "data")}}, cfg.Tools.Exec); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(Context{FileMaxChars: 1000, TotalMaxChars: 5000, Files: []string{"AGENTS.md", "SOUL.md"}}, cfg.Context); diff != "" {
-		t.Error(diff)
-	}
+	checkContext(t, cfg, dir)
 	if cfg.Gateway.Addr != "127.0.0.1:8080" || cfg.Gateway.Token.Reveal() != "tok-hidden" {
 		t.Errorf("%+v", cfg.Gateway)
 	}
@@ -117,6 +117,31 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// checkContext compares what fullFile says of the context.
+func checkContext(t *testing.T, cfg Config, dir string) {
+	t.Helper()
+	want := Context{
+		FileMaxChars: 1000, TotalMaxChars: 5000, Files: []string{"AGENTS.md", "SOUL.md", "docs/STYLE.md"}, DailyNotes: true,
+		Owner: []string{"Ada", "+49 30 1234"}, Docs: "https://example.org/docs",
+		Sections: map[string]string{"safety": filepath.Join(dir, "parts", "safety.md")},
+		Hook:     ContextHook{Command: []string{filepath.Join(dir, "hooks", "trim"), "-a", "-a"}, TimeoutSeconds: 9},
+	}
+	if diff := cmp.Diff(want, cfg.Context); diff != "" {
+		t.Error(diff)
+	}
+	no := false
+	for _, diff := range []string{
+		cmp.Diff(Skills{ExtraDirs: []string{filepath.Join(dir, "more"), "/srv/skills"}, Disabled: []string{"pdf"}, Limits: SkillLimits{10, 900}}, cfg.Skills),
+		cmp.Diff(Definitions{Compat: &no, UserFacingTools: []string{"read"}}, cfg.Definitions),
+		cmp.Diff(map[string]int{"local/*": 32_000, "anthropic/claude-sonnet-5-5": 400_000}, cfg.Models.Windows),
+		cmp.Diff("Europe/Berlin", cfg.Zone().String()),
+	} {
+		if diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 func TestDefaults(t *testing.T) {
 	cfg, err := Load(filepath.Join(t.TempDir(), "none.json"))
 	if !errors.Is(err, os.ErrNotExist) {
@@ -124,6 +149,7 @@ func TestDefaults(t *testing.T) {
 	}
 	want := AgentConfig{
 		ID: "main", Name: "main", Thinking: "off", Tools: []ToolPolicy{{}, {}},
+		Compaction: CompactionConfig{Percent: 60, Tokens: 120_000, KeepRecent: 20_000, MemoryFlush: true},
 		Subagents: SubagentConfig{
 			MaxSpawnDepth: 1, MaxChildrenPerAgent: 5, MaxRunsPerTree: 100, MaxConcurrentPerSession: 7, ArchiveAfter: time.Hour,
 			AnnounceWindow: 250 * time.Millisecond, AnnounceMaxWait: time.Minute, AnnounceAttempts: 5,
@@ -137,6 +163,9 @@ func TestDefaults(t *testing.T) {
 	}
 	if cfg.Context.FileMaxChars != 20_000 || cfg.Context.TotalMaxChars != 150_000 || len(cfg.Context.Files) != 8 {
 		t.Errorf("%+v", cfg.Context)
+	}
+	if diff := cmp.Diff(SkillLimits{150, 8000}, cfg.Skills.Limits); diff != "" || cfg.Context.Hook.TimeoutSeconds != 5 || cfg.Zone() != time.Local {
+		t.Errorf("%s%+v, %s", diff, cfg.Context.Hook, cfg.Zone())
 	}
 	if cfg.MaxConcurrent() != 8 || cfg.Drain() != 10*time.Second || cfg.Database.URL != "" {
 		t.Errorf("%d, %s, %q", cfg.MaxConcurrent(), cfg.Drain(), cfg.Database.URL.Reveal())
@@ -233,7 +262,46 @@ func badFiles() []badFile {
 			`1:38: agents.defaults.thinking is "hard"; use one of off, low, medium, high`, "1:59: agents.defaults.workspace is empty",
 		}, false},
 		{`{"agents": {"defaults": {"workspace": "~bob/x"}}}`, []string{`1:39: agents.defaults.workspace: "~bob/x"`}, true},
-		{`{"context": {"files": ["soul.md"]}}`, []string{`1:24: context.files[0] is "soul.md"; use one of AGENTS.md`}, false},
+		// the context
+		{`{"context": {"files": ["soul.md"]}}`, []string{`1:24: context.files[0]: there is no workspace file "soul.md"; write SOUL.md`}, true},
+		{`{"context": {"files": ["a.md", "./a.md", "../b", "/c", "~/d", "e\\f", "g\nh", "."]}}`, []string{
+			`1:32: context.files[1]: "./a.md" stands twice in the list`,
+			`1:42: context.files[2]: "../b" is nothing in a workspace; write a path within the workspace, with slashes`,
+			`1:50: context.files[3]: "/c" is nothing`, `1:56: context.files[4]: "~/d" is nothing`, `1:63: context.files[5]: "e\\f" is nothing`,
+			`1:71: context.files[6]: "g\nh" is nothing`, `1:79: context.files[7]: "." is nothing`,
+		}, true},
+		{`{"context": {"files": ["memory", ".git/"]}}`, []string{
+			`1:24: context.files[0]: "memory" is a folder; name a file in it`, `1:34: context.files[1]: ".git/" is a folder`,
+		}, true},
+		{`{"agents": {"list": [{"id": "a", "subagents": {"inherit": ["memory", ".git", "user.md"]}}]}}`, []string{
+			`1:78: agents.list[0].subagents.inherit[2]: there is no workspace file "user.md"; write USER.md`,
+		}, true},
+		{`{"agents": {"defaults": {"userTimezone": "europe/berlin"}}}`, []string{`1:42: agents.defaults.userTimezone: there is no time zone "europe/berlin"; did you mean Europe/Berlin?`}, true},
+		{`{"agents": {"defaults": {"userTimezone": "Mars"}}}`, []string{`1:42: agents.defaults.userTimezone: there is no time zone "Mars"; write a name such as Europe/Berlin`}, true},
+		{`{"agents": {"defaults": {"userTimezone": "Local"}}}`, []string{`1:42: agents.defaults.userTimezone: "Local" is no name of a time zone; leave the key out`}, true},
+		{`{"agents": {"defaults": {"skills": [""], "compaction": {"contextPercent": 96, "keepRecentTokens": -1, "memoryFlush": 1}}}}`, []string{
+			"1:37: agents.defaults.skills[0] is empty", "1:75: agents.defaults.compaction.contextPercent is 96; use a whole number from 0 to 95",
+			"1:99: agents.defaults.compaction.keepRecentTokens is -1", "1:118: agents.defaults.compaction.memoryFlush must be true or false, not a number",
+		}, false},
+		{`{"agents": {"list": [{"id": "a", "skills": "all"}]}}`, []string{"1:44: agents.list[0].skills must be a list, not a string"}, false},
+		{`{"context": {"owner": ["Ada\nBob"], "docs": "../x"}}`, []string{
+			"1:24: context.owner[0] holds line breaks or control characters; write it in one line",
+			`1:45: context.docs: "../x" is nothing in a workspace; write a path within the workspace, with slashes, or a web address`,
+		}, true},
+		{`{"context": {"docs": "ftp://x"}}`, []string{"1:22: context.docs is no web address; write http"}, true},
+		{`{"context": {"sections": {"safety": ""}}}`, []string{"1:37: context.sections.safety is empty"}, false},
+		{`{"context": {"hook": {"command": "trim", "timeoutSeconds": 61}}}`, []string{
+			"1:34: context.hook.command must be a list, not a string; write [ … ]", "1:60: context.hook.timeoutSeconds is 61; use a whole number from 1 to 60",
+		}, false},
+		{`{"context": {"hook": {"command": ["~bob/x", "~bob/x"]}}}`, []string{`1:35: context.hook.command[0]: "~bob/x"`}, true},
+		{`{"context": {"hook": ["x"]}}`, []string{"1:22: context.hook must be an object, not a list"}, false},
+		{`{"skills": {"dirs": [], "limits": {"maxSkillsInPrompt": 0, "maxSkillsPromptChars": 10}}}`, []string{
+			`1:13: unknown key "skills.dirs"`, "1:57: skills.limits.maxSkillsInPrompt is 0; use", "1:84: skills.limits.maxSkillsPromptChars is 10; use",
+		}, false},
+		{`{"definitions": {"compat": "yes", "userFacingTools": "read"}}`, []string{
+			"1:28: definitions.compat must be true or false, not a string", "1:54: definitions.userFacingTools must be a list",
+		}, false},
+		{`{"models": {"windows": {"gpt": 8000, "a/b": 10}}}`, []string{`1:25: models.windows: "gpt" names no model`, "1:45: models.windows.a/b is 10; use a whole number from 1000"}, false},
 		{`{"tools": {"deny": ["exec", "exec"]}}`, []string{`1:29: tools.deny[1]: "exec" stands twice in the list; remove one`}, false},
 		{`{"gateway": {"addr": "localhost"}}`, []string{`1:22: gateway.addr is "localhost"; write HOST:PORT`}, false},
 		{`{"agents": {"list": [{"id": "Bob"}]}}`, []string{"1:29: agents.list[0].id: "}, false},
@@ -325,14 +393,15 @@ func TestCheck(t *testing.T) {
 	}
 	known := Known{
 		Tools:     []string{"read", "write", "edit", "exec", "glob"},
-		Providers: []string{"anthropic", "openai", "local"},
+		Providers: []string{"anthropic", "openai", "local"}, Sections: []string{"identity", "safety"},
 	}
 	if err := cfg.Check(known); err != nil {
 		t.Error(err)
 	}
-	known.Tools, known.Providers = known.Tools[:4], []string{"anthropic", "openai"}
-	want := "f:17:76: agents.list[0].model: there is no provider \"local\"; add it to models.providers, or use one of anthropic, openai\n" +
-		"f:36:58: tools.deny[0]: there is no tool \"glob\"; use one of read, write, edit, exec"
+	known.Tools, known.Providers, known.Sections = known.Tools[:4], []string{"anthropic", "openai"}, []string{"identity", "safely"}
+	want := "f:18:76: agents.list[0].model: there is no provider \"local\"; add it to models.providers, or use one of anthropic, openai\n" +
+		"f:39:58: tools.deny[0]: there is no tool \"glob\"; use one of read, write, edit, exec\n" +
+		"f:44:87: context.sections: there is no section \"safety\"; did you mean safely?"
 	if err := cfg.Check(known); err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}

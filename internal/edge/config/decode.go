@@ -286,10 +286,14 @@ func (d *decoder) list(v hujson.Value, to slot, key string) {
 		if !ok || lit.Kind() != '"' {
 			continue
 		}
-		if slices.Contains(seen, lit.String()) && to.tag.Get("repeats") == "" {
+		same := lit.String()
+		if item := items.Index(i); item.Kind() == reflect.String {
+			same = item.String() // as it was understood: ./a and a are one file
+		}
+		if slices.Contains(seen, same) && to.tag.Get("repeats") == "" {
 			d.problem(e.StartOffset, "remove one of them", "%s: %q stands twice in the list", at, lit.String())
 		}
-		seen = append(seen, lit.String())
+		seen = append(seen, same)
 	}
 	to.dst.Set(items)
 }

@@ -125,18 +125,20 @@ const fullFile = `// everything
   "$schema": "https://example.org/goclaw.schema.json",
   "agents": {
     "defaults": {
-      "workspace": "ws", "model": "smart", "thinking": "low",
+      "workspace": "ws", "model": "smart", "thinking": "low", "skills": ["pdf", "notes"], "userTimezone": "Europe/Berlin",
+      "compaction": {"contextPercent": 50, "contextTokens": 90000, "keepRecentTokens": 8000, "memoryFlush": false},
       "subagents": {
         "maxSpawnDepth": 2, "maxChildrenPerAgent": 60, "maxRunsPerTree": 300, "maxConcurrent": 9, "maxConcurrentPerSession": 3, "runTimeoutSeconds": 30,
         "archiveAfterMinutes": 5, "announceWindowMs": 100, "announceMaxWaitSeconds": 7, "announceAttempts": 2,
         "resultTokens": 500, "restartPolicy": "ask", "budget": {"tokens": 9000, "usd": 0.5, "steps": 30, "seconds": 60},
         "allowAgents": ["coder"], "model": "openai/gpt-5.5", "thinking": "medium",
-        "tools": {"allow": ["read", "exec"], "deny": ["write"]}, "inherit": ["TOOLS.md"],
+        "tools": {"allow": ["read", "exec"], "deny": ["write"]}, "inherit": ["TOOLS.md", "docs/STYLE.md", "memory"],
       },
     },
     "list": [
       {
         "id": "coder", "name": "Coder", "workspace": "/srv/code", "model": "local/qwen", "thinking": "high",
+        "skills": [], "compaction": {"contextPercent": 0, "memoryFlush": true},
         "tools": {"allow": ["*"], "deny": ["exec"]},
         "budget": {"run": {"tokens": 70000}, "tree": {"usd": 0}, "day": {"steps": 100, "seconds": 3600}},
         "subagents": {
@@ -153,13 +155,18 @@ const fullFile = `// everything
       "local": {"kind": "openai", "baseURL": "http://127.0.0.1:8000/v1", "apiKey": "sk-hidden", "headers": {"X-Team": "red"}, "models": ["qwen", "phi"]},
     },
     "aliases": {"smart": "anthropic/claude-sonnet-5-5"}, /* one is enough */
+    "windows": {"local/*": 32000, "anthropic/claude-sonnet-5-5": 400000},
     "prices": {"local/*": {"input": 0, "output": 0.25}, "anthropic/claude-sonnet-5-5": {"input": 2, "output": 10, "cacheRead": 0.1, "cacheWrite": 2.5}},
   },
   "tools": {"allow": ["read", "write", "exec"], "deny": ["glob"], "exec": {"timeoutSeconds": 9, "maxOutputBytes": 2048, "network": true, "readOnly": ["/opt", "data"]}},
   "gateway": {"addr": "127.0.0.1:8080", "token": "tok-hidden", "drainSeconds": 0},
   "database": {"url": "postgres://rat:pw-hidden@db.example:5432/goclaw?sslmode=require"},
   "budget": {"run": {"tokens": 50000, "usd": 1, "steps": 40, "seconds": 600}, "tree": {"tokens": 200000, "usd": 5}, "day": {"usd": 20, "steps": 1000}},
-  "context": {"fileMaxChars": 1000, "totalMaxChars": 5000, "files": ["SOUL.md", "AGENTS.md"]},
+  "context": {"fileMaxChars": 1000, "totalMaxChars": 5000, "files": ["./docs//STYLE.md", "SOUL.md", "AGENTS.md"], "dailyNotes": true,
+    "owner": ["Ada", "+49 30 1234"], "docs": "https://example.org/docs", "sections": {"safety": "parts/safety.md"},
+    "hook": {"command": ["hooks/trim", "-a", "-a"], "timeoutSeconds": 9}},
+  "skills": {"extraDirs": ["more", "/srv/skills"], "disabled": ["pdf"], "limits": {"maxSkillsInPrompt": 10, "maxSkillsPromptChars": 900}},
+  "definitions": {"compat": false, "userFacingTools": ["read"]},
 }
 `
 

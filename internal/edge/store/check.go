@@ -69,10 +69,10 @@ func CheckEnding(f goclaw.Fence, e goclaw.Ending) error {
 // CheckMark refuses a state that no reply is marked with.
 func CheckMark(state string) error {
 	switch state {
-	case "pending", "sending", "sent", "parked":
+	case "pending", "sent", "parked":
 		return nil
 	}
-	return fmt.Errorf("state %q: want pending, sending, sent or parked", state)
+	return fmt.Errorf("state %q: want pending, sent or parked", state)
 }
 
 // CheckSuspension refuses a suspension that waits for nothing known.

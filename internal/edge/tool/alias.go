@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // fileID names a file apart from its path.
@@ -34,7 +35,7 @@ func (r *Reach) findAliases() {
 			}
 			if d.IsDir() {
 				key := fold(r.relative(path))
-				if path == r.base || key == StageDir || x.except != "" && within(key, x.except) {
+				if path == r.base || key == StageDir || x.inside && x.lifts(key) {
 					return fs.SkipDir // what is here is in reach
 				}
 				return nil
@@ -70,6 +71,20 @@ type Hidden struct {
 	// Private reports whether an entry at the workspace's root must neither
 	// be seen nor be made. It is nil when there is none.
 	Private func(name string) bool
+	// Kept reports whether an entry at the root may be seen, and neither be
+	// changed nor be made. It is nil when Private is.
+	Kept func(name string) bool
+	// Lent are the files that may be read although they lie in a folder that
+	// Private hides.
+	Lent []Lent
+	// Rule tells two answers of Private and Kept apart.
+	Rule string
+}
+
+// Lent is a file in reach within a folder that is not.
+type Lent struct {
+	Name string // as it is known: relative to the workspace, with slashes
+	Path string // where it is: absolute, without links
 }
 
 // Hidden collects what to hide. It walks the workspace only if a private file
@@ -77,7 +92,7 @@ type Hidden struct {
 func (r *Reach) Hidden(ctx context.Context) (Hidden, error) {
 	var h Hidden
 	for _, x := range r.rules {
-		if errors.Is(x.err, ErrOutside) {
+		if errors.Is(x.err, ErrOutside) || x.lifted {
 			continue
 		}
 		h.Paths = append(h.Paths, x.path)
@@ -86,8 +101,8 @@ func (r *Reach) Hidden(ctx context.Context) (Hidden, error) {
 			// file from outside, a folder's can't.
 			h.Paths = append(h.Paths, filepath.Dir(x.path))
 		}
-		if x.except != "" {
-			own := filepath.Join(x.path, r.scope.Run)
+		if x.inside && len(x.except) > 0 {
+			own := filepath.Join(x.path, r.scope.Access.Run)
 			if info, err := os.Lstat(own); err == nil && info.IsDir() {
 				h.Shown = append(h.Shown, own)
 			}
@@ -103,16 +118,64 @@ func (r *Reach) Hidden(ctx context.Context) (Hidden, error) {
 	}
 	slices.Sort(h.Paths)
 	h.Paths = slices.Compact(h.Paths)
-	if r.scope.Strict {
-		h.Private = func(name string) bool {
-			info, err := r.root.Lstat(name)
-			if err != nil {
-				info = nil
+	if !r.strict() {
+		return h, nil
+	}
+	h.Private = func(name string) bool { return r.Allow(name, r.rootEntry(name)) != nil || r.lends(name) }
+	h.Kept = func(name string) bool { return r.keeps(name, r.rootEntry(name)) }
+	h.Rule = strings.Join(r.scope.Access.Lifted(), "\n")
+	var err error
+	h.Lent, err = r.lent(ctx)
+	return h, err
+}
+
+// rootEntry looks at an entry of the workspace's root; nil if there is none.
+func (r *Reach) rootEntry(name string) fs.FileInfo {
+	info, err := r.root.Lstat(name)
+	if err != nil {
+		return nil
+	}
+	return info
+}
+
+// lends reports whether an entry of the root is a private folder in which some
+// path was lifted.
+func (r *Reach) lends(name string) bool {
+	key := fold(name)
+	return slices.ContainsFunc(r.rules, func(x rule) bool { return x.key == key && len(x.except) > 0 })
+}
+
+// lent finds the files that were lifted within private folders.
+func (r *Reach) lent(ctx context.Context) ([]Lent, error) {
+	var found []Lent
+	for _, name := range r.scope.Access.Lifted() {
+		if !strings.Contains(name, "/") || !r.lends(strings.SplitN(name, "/", 2)[0]) {
+			continue
+		}
+		rel, err := r.resolve(name)
+		if err != nil {
+			continue // not there, or leads to what is private
+		}
+		if info, err := r.root.Lstat(filepath.FromSlash(rel)); err == nil && info.Mode().IsRegular() {
+			found = append(found, Lent{name, filepath.Join(r.base, filepath.FromSlash(rel))})
+			continue
+		}
+		dir, err := r.Dir(rel)
+		if err != nil {
+			continue
+		}
+		_, err = dir.Walk(ctx, func(Entry) bool { return false }, func(_ *Dir, e Entry) error {
+			if e.Mode().IsRegular() {
+				found = append(found, Lent{name + strings.TrimPrefix(e.Path, rel), filepath.Join(r.base, filepath.FromSlash(e.Path))})
 			}
-			return r.Allow(name, info) != nil
+			return nil
+		})
+		dir.Close()
+		if err != nil {
+			return nil, err
 		}
 	}
-	return h, nil
+	return found, nil
 }
 
 // rootFileLinked reports whether a private file at the root has another name.

@@ -6,8 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+
+	"goclaw"
 )
 
 // OutputDir is where commands keep output that was too long to return, one
@@ -26,6 +29,8 @@ const StageDir = OutputDir + "/.stages"
 var (
 	// ErrPrivate: the main agent's own, and the run is a worker's.
 	ErrPrivate = errors.New("private to the main agent, outside this worker's reach")
+	// ErrReadOnly: it may be read, and the run is a worker's.
+	ErrReadOnly = errors.New("only the main agent changes it")
 	// ErrHome: GoClaw's state, which no agent's tools may touch.
 	ErrHome = errors.New("part of GoClaw's own state, outside every agent's reach")
 	// ErrOutside: not in the workspace.
@@ -36,19 +41,11 @@ var (
 	ErrMoved = errors.New("changed while it was being opened; try again")
 )
 
-// privateNames are the entries at the workspace's root that belong to the main
-// agent alone. The history in .git may hold any of the others.
-var privateNames = [...]string{
-	"SOUL.md", "IDENTITY.md", "USER.md", "HEARTBEAT.md", "BOOTSTRAP.md",
-	"MEMORY.md", "memory", ".git",
-}
-
 // Scope says whose reach it is.
 type Scope struct {
 	Workspace string // absolute; must exist
 	Home      string // GOCLAW_HOME, hidden wherever it lies; "" for none
-	Strict    bool   // private files are out of reach
-	Run       string // whose kept output stays in reach when Strict
+	Access    goclaw.Access
 }
 
 // Reach decides about the paths of one workspace for one run. It is a snapshot
@@ -59,6 +56,7 @@ type Reach struct {
 	base  string // the workspace with all links resolved
 	root  *os.Root
 	rules []rule
+	kept  []rule // what may be read, and not changed
 
 	aliases     sync.Once
 	aliasErrors map[fileID]error
@@ -69,8 +67,9 @@ type rule struct {
 	key    string // folded path relative to the workspace; "" matches by identity alone
 	path   string // the same as it is on disk
 	info   fs.FileInfo
-	except string // folded path beneath key that stays in reach
-	inside bool   // only what lies beneath is out of reach, not the folder itself
+	except []string // folded paths beneath key that stay in reach
+	inside bool     // only what lies beneath is out of reach, not the folder itself
+	lifted bool     // in reach by this name; other names of the same files are not
 	err    error
 }
 
@@ -119,23 +118,60 @@ func (r *Reach) findRules() error {
 			r.addRule(rule{path: real, err: ErrHome})
 		}
 	}
-	if !r.scope.Strict {
+	if !r.strict() {
 		return nil
 	}
-	for _, name := range privateNames {
-		r.addPrivate(name, rule{err: ErrPrivate})
+	lifted := r.scope.Access.Lifted()
+	for _, name := range r.scope.Access.Hidden() {
+		r.addPrivate(name, rule{err: ErrPrivate, except: beneath(lifted, name)})
+	}
+	for _, name := range lifted {
+		if !strings.Contains(name, "/") {
+			r.addPrivate(name, rule{err: ErrPrivate, lifted: true})
+		}
 	}
 	r.addGitDir()
-	r.addPrivate(OutputDir, rule{err: ErrPrivate, inside: true, except: r.scope.Run})
+	output := rule{err: ErrPrivate, inside: true}
+	if run := r.scope.Access.Run; run != "" {
+		output.except = []string{run}
+	}
+	r.addPrivate(OutputDir, output)
+	for _, name := range r.scope.Access.ReadOnly() {
+		for _, path := range r.leads(name) {
+			if x, ok := r.complete(rule{path: path, err: ErrReadOnly}); ok {
+				r.kept = append(r.kept, x)
+			}
+		}
+	}
 	return nil
+}
+
+func (r *Reach) strict() bool { return r.scope.Access.Strict }
+
+// beneath lists the paths that lie beneath dir, relative to it.
+func beneath(paths []string, dir string) []string {
+	var found []string
+	for _, p := range paths {
+		if rel, ok := strings.CutPrefix(p, dir+"/"); ok {
+			found = append(found, rel)
+		}
+	}
+	return found
+}
+
+// leads returns where a workspace path is on disk, and where it leads if there
+// is a link on the way.
+func (r *Reach) leads(rel string) []string {
+	path := filepath.Join(r.base, filepath.FromSlash(rel))
+	if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
+		return []string{path, real}
+	}
+	return []string{path}
 }
 
 // addPrivate adds a rule for a workspace path and one for where it leads.
 func (r *Reach) addPrivate(rel string, x rule) {
-	x.path = filepath.Join(r.base, filepath.FromSlash(rel))
-	r.addRule(x)
-	if real, err := filepath.EvalSymlinks(x.path); err == nil && real != x.path {
-		x.path = real
+	for _, x.path = range r.leads(rel) {
 		r.addRule(x)
 	}
 }
@@ -160,21 +196,29 @@ func (r *Reach) addGitDir() {
 	r.addPrivate(dir, rule{err: ErrPrivate})
 }
 
-// addRule completes x from its path and keeps it if it can match anything.
 func (r *Reach) addRule(x rule) {
+	if x, ok := r.complete(x); ok {
+		r.rules = append(r.rules, x)
+	}
+}
+
+// complete fills in x from its path; ok is false if it can match nothing.
+func (r *Reach) complete(x rule) (_ rule, ok bool) {
 	if info, err := os.Stat(x.path); err == nil && !x.inside {
 		x.info = info
 	}
 	rel, err := filepath.Rel(r.base, x.path)
 	if err == nil && rel != "." && filepath.IsLocal(rel) {
 		x.key = fold(filepath.ToSlash(rel))
-		if x.except != "" {
-			x.except = x.key + "/" + fold(x.except)
+		except := make([]string, len(x.except))
+		for i, e := range x.except {
+			except[i] = x.key + "/" + fold(e)
 		}
-	} else if x.info == nil || errors.Is(x.err, ErrOutside) || within(r.base, x.path) && !errors.Is(x.err, ErrHome) {
-		return // nothing that a file in the workspace could be another name of
+		x.except = except
+		return x, true
 	}
-	r.rules = append(r.rules, x)
+	// Else nothing that a file in the workspace could be another name of?
+	return x, x.info != nil && !errors.Is(x.err, ErrOutside) && (!within(r.base, x.path) || errors.Is(x.err, ErrHome))
 }
 
 // Allow decides whether the run may touch rel, a slash-separated path with all
@@ -184,15 +228,17 @@ func (r *Reach) addRule(x rule) {
 // caller (Resolve and Dir do so).
 func (r *Reach) Allow(rel string, info fs.FileInfo) error {
 	key := fold(rel)
-	if r.scope.Strict && strings.HasPrefix(key, tempPrefix) {
+	if r.strict() && strings.HasPrefix(key, tempPrefix) {
 		return ErrPrivate // what is being written may become a private file
 	}
+	lifted := false
 	for _, x := range r.rules {
-		if x.covers(key) || x.info != nil && info != nil && os.SameFile(x.info, info) {
+		if x.matches(key, info) {
 			return x.err
 		}
+		lifted = lifted || x.lifts(key)
 	}
-	if info == nil || info.IsDir() {
+	if lifted || info == nil || info.IsDir() {
 		return nil
 	}
 	if id, links, ok := identify(info); ok && links > 1 {
@@ -201,11 +247,53 @@ func (r *Reach) Allow(rel string, info fs.FileInfo) error {
 	return nil
 }
 
-func (x rule) covers(key string) bool {
-	if x.key == "" || !within(key, x.key) || x.inside && key == x.key {
-		return false
+// AllowChange decides whether the run may create, replace or remove rel, a
+// result of Resolve, or make folders on the way there.
+func (r *Reach) AllowChange(rel string) error {
+	for i := 0; len(r.kept) > 0 && i <= len(rel); i++ {
+		if i < len(rel) && rel[i] != '/' {
+			continue
+		}
+		info, err := os.Lstat(filepath.Join(r.base, filepath.FromSlash(rel[:i])))
+		if err != nil {
+			info = nil
+		}
+		if r.keeps(rel[:i], info) {
+			return ErrReadOnly
+		}
 	}
-	return x.except == "" || !within(key, x.except)
+	return nil
+}
+
+// keeps reports whether what is at rel may be read, and not changed.
+func (r *Reach) keeps(rel string, info fs.FileInfo) bool {
+	key := fold(rel)
+	return slices.ContainsFunc(r.kept, func(x rule) bool { return x.matches(key, info) })
+}
+
+// matches reports whether the rule is about what key names.
+func (x rule) matches(key string, info fs.FileInfo) bool {
+	if x.key != "" && within(key, x.key) {
+		return !x.passes(key, info)
+	}
+	return x.info != nil && info != nil && os.SameFile(x.info, info)
+}
+
+// passes reports whether key, which is x.key or beneath it, stays in reach: it
+// is an exception, or a folder on the way to one.
+func (x rule) passes(key string, info fs.FileInfo) bool {
+	if x.inside && key == x.key || x.lifts(key) {
+		return true
+	}
+	return info != nil && info.IsDir() && slices.ContainsFunc(x.except, func(e string) bool { return within(e, key) })
+}
+
+// lifts reports whether key is in reach because the rule makes an exception.
+func (x rule) lifts(key string) bool {
+	if x.lifted && x.key != "" && within(key, x.key) {
+		return true
+	}
+	return slices.ContainsFunc(x.except, func(e string) bool { return within(key, e) })
 }
 
 // within reports whether path is dir or lies beneath it.

@@ -18,6 +18,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"goclaw"
 	"goclaw/internal/edge/tool"
 )
 
@@ -117,7 +118,7 @@ func readThrough(r *tool.Reach, p string) (string, error) {
 
 func TestReachOfWorkers(t *testing.T) {
 	ws, home := world(t)
-	r := open(t, tool.Scope{Workspace: ws, Home: home, Strict: true, Run: "mine"})
+	r := open(t, tool.Scope{Workspace: ws, Home: home, Access: goclaw.Access{Strict: true, Run: "mine"}})
 	tests := []struct {
 		path string
 		want error // nil: it is in reach
@@ -198,7 +199,7 @@ func TestReachOfWorkers(t *testing.T) {
 // TestReachOfMain is the positive control: what is refused to workers exists.
 func TestReachOfMain(t *testing.T) {
 	ws, home := world(t)
-	r := open(t, tool.Scope{Workspace: ws, Home: home, Run: "mine"})
+	r := open(t, tool.Scope{Workspace: ws, Home: home, Access: goclaw.Access{Run: "mine"}})
 	for _, p := range append(slices.Clone(privateFiles), "to-soul", "hard-soul", "src/hard-memory", "src/abs/MEMORY.md") {
 		if text, err := readThrough(r, p); err != nil || text != privateCanary {
 			t.Errorf("main reads %s: %q, %v", p, text, err)
@@ -214,7 +215,7 @@ func TestReachOfMain(t *testing.T) {
 // TestNoSpellingLeaks tries random spellings of everything.
 func TestNoSpellingLeaks(t *testing.T) {
 	ws, home := world(t)
-	worker := open(t, tool.Scope{Workspace: ws, Home: home, Strict: true, Run: "mine"})
+	worker := open(t, tool.Scope{Workspace: ws, Home: home, Access: goclaw.Access{Strict: true, Run: "mine"}})
 	targets := append([]string{
 		"README.md", "src/main.go", "src/SOUL.md", ".goclaw/output/mine/exec.txt", "state/goclaw.db",
 		"state/agents/x.md", "to-soul", "chain", "hard-soul", "hard-db", "src/soul", "src/hard-memory",
@@ -266,7 +267,7 @@ func TestNoSpellingLeaks(t *testing.T) {
 
 func TestListsHidePrivateNames(t *testing.T) {
 	ws, home := world(t)
-	r := open(t, tool.Scope{Workspace: ws, Home: home, Strict: true, Run: "mine"})
+	r := open(t, tool.Scope{Workspace: ws, Home: home, Access: goclaw.Access{Strict: true, Run: "mine"}})
 	root, err := r.Dir(".")
 	if err != nil {
 		t.Fatal(err)
@@ -297,7 +298,7 @@ func TestMissingPrivateFilesCantBeMade(t *testing.T) {
 	if err := os.Symlink("SOUL.md", filepath.Join(ws, "plan.md")); err != nil {
 		t.Fatal(err)
 	}
-	r := open(t, tool.Scope{Workspace: ws, Strict: true})
+	r := open(t, tool.Scope{Workspace: ws, Access: goclaw.Access{Strict: true}})
 	for _, p := range []string{"SOUL.md", "plan.md", "memory/x.md", ".git/hooks/pre-commit", "Memory/x.md"} {
 		if _, err := r.Resolve(p); !errors.Is(err, tool.ErrPrivate) {
 			t.Errorf("Resolve(%q) = %v", p, err)
@@ -325,7 +326,7 @@ func TestLinkedPrivateFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := open(t, tool.Scope{Workspace: ws, Strict: true})
+	r := open(t, tool.Scope{Workspace: ws, Access: goclaw.Access{Strict: true}})
 	for _, p := range []string{"notes/m.md", "diary/d.md", "diary", "MEMORY.md", "memory/d.md", "repo/.git-real/config"} {
 		if _, err := r.Resolve(p); !errors.Is(err, tool.ErrPrivate) {
 			t.Errorf("Resolve(%q) = %v", p, err)
@@ -402,7 +403,7 @@ func TestNothingBlocks(t *testing.T) {
 // file for links to private ones.
 func TestSwappingLinks(t *testing.T) {
 	ws, home := world(t)
-	r := open(t, tool.Scope{Workspace: ws, Home: home, Strict: true})
+	r := open(t, tool.Scope{Workspace: ws, Home: home, Access: goclaw.Access{Strict: true}})
 	if err := os.MkdirAll(filepath.Join(ws, "box/deep"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -465,7 +466,7 @@ func ExampleReach_Resolve() {
 		panic(err)
 	}
 	defer os.RemoveAll(ws)
-	reach, err := tool.Open(tool.Scope{Workspace: ws, Strict: true})
+	reach, err := tool.Open(tool.Scope{Workspace: ws, Access: goclaw.Access{Strict: true}})
 	if err != nil {
 		panic(err)
 	}
@@ -480,7 +481,7 @@ func ExampleReach_Resolve() {
 // A file that is being written may be about to become a private one.
 func TestTemporaryNamesArePrivate(t *testing.T) {
 	for strict, want := range map[bool]error{true: tool.ErrPrivate, false: nil} {
-		r, err := tool.Open(tool.Scope{Workspace: t.TempDir(), Strict: strict})
+		r, err := tool.Open(tool.Scope{Workspace: t.TempDir(), Access: goclaw.Access{Strict: strict}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -53,6 +53,8 @@ func TestEventsOfASessionAndItsWorkers(t *testing.T) {
 			{Kind: goclaw.NoticeText, Session: mainKey, RunID: "r", Text: "own\n\ntext"},
 			say(early, "early"),
 			say(grandchild, "grandchild"),
+			{Kind: goclaw.NoticeWarning, Session: mainKey, RunID: "r", Text: "SOUL.md was cut"},
+			{Kind: goclaw.NoticeCompact, Session: mainKey, RunID: "r", Text: "90,000 to 12,000 tokens"},
 			change(late, goclaw.StateQueued),
 			{Kind: goclaw.NoticeToolCall, Session: late.Session, RunID: late.ID, Call: &goclaw.ToolCall{ID: "c", Name: "read", Arguments: "{}"}},
 			change(late, goclaw.StateCompleted),

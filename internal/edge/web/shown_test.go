@@ -51,6 +51,8 @@ func TestShown(t *testing.T) {
 		{"silent", false, []goclaw.Notice{say("NO"), say("_REPLY"), step, end("NO_REPLY")}, nil, nil},
 		{"nearly silent", false, []goclaw.Notice{say("NO"), say("BODY"), end("NOBODY")}, []string{"NOBODY"}, []string{"NOBODY"}},
 		{"held to the end", false, []goclaw.Notice{say("NO"), end("NO")}, []string{"NO"}, []string{"NO"}},
+		{"remarks", false, []goclaw.Notice{on(goclaw.NoticeWarning, "r", "SOUL.md was cut"), say("Hi"), on(goclaw.NoticeCompact, "r", "shorter"),
+			on(goclaw.NoticeWarning, "r", "more"), say(" you"), end("Hi you")}, []string{"Hi you"}, []string{"Hi", " you"}},
 		{"other runs", false, []goclaw.Notice{on(goclaw.NoticeText, "x", "no"), say("Hi"), end("Hi")}, []string{"Hi"}, []string{"Hi"}},
 		{"announcement, not waiting", false, append([]goclaw.Notice{say("Hi"), end("Hi")}, announcement...), []string{"Hi"}, []string{"Hi"}},
 		{"announcement, waiting", true, append([]goclaw.Notice{say("Hi"), end("Hi")}, announcement...), []string{"Hi", "news"},

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -29,27 +29,34 @@ const maxFileBytes = 8 << 20
 // apart on any file system in use.
 const racyWindow = 20 * time.Millisecond
 
+// maxCached bounds the files that are kept: notes of days come and go.
+const maxCached = 1024
+
 // Options set a Loader's caps in characters; 0 stands for the default.
 type Options struct {
 	FileMaxChars  int // of one file
-	TotalMaxChars int // of all eight together, spent in their order
+	TotalMaxChars int // of all files together, spent in their order
 }
 
 // Loader reads workspaces. It is safe for concurrent use.
 type Loader struct {
 	opts  Options
 	reads atomic.Int64
+	open  func(root *os.Root, name string) (fs.File, error)
 
 	mu    sync.Mutex
-	cache map[string]entry // by absolute path
+	cache map[string]*entry // by absolute path
+	clock int64             // of uses
 }
 
 // entry is a file as it was read. It holds while the file's time, size and
 // inode do.
 type entry struct {
 	info    fs.FileInfo
-	text    string
+	text    text
 	warning string
+	cuts    map[room]piece
+	used    int64
 }
 
 // NewLoader returns a Loader with an empty cache.
@@ -60,15 +67,26 @@ func NewLoader(opts Options) *Loader {
 	if opts.TotalMaxChars <= 0 {
 		opts.TotalMaxChars = DefaultTotalMaxChars
 	}
-	return &Loader{opts: opts, cache: map[string]entry{}}
+	return &Loader{opts: opts, cache: map[string]*entry{}, open: openFile}
+}
+
+// openFile doesn't wait for a pipe's other end.
+func openFile(root *os.Root, name string) (fs.File, error) {
+	return root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
 // Reads counts the files that were opened so far, for tests of the cache.
 func (l *Loader) Reads() int64 { return l.reads.Load() }
 
-// Files returns the eight workspace files of dir, in the order of Names. What
-// is wrong with one file is in its Warning; the error is for dir itself, and
-// wraps fs.ErrNotExist if there is none.
+// Files returns the eight workspace files of dir, in the order of Names, and
+// then those that are named besides, by their paths below dir with slashes.
+// Names that stand there already are left out, and so are memory and .git,
+// which are folders that a session may be given, and no files. What is wrong
+// with one file is in its Warning; the error is for dir itself, and wraps
+// fs.ErrNotExist if there is none.
+//
+// A file that hasn't changed costs one lstat, plus one for each folder in its
+// name, and comes back in the same memory.
 func (l *Loader) Files(dir string, more ...string) ([]goclaw.WorkspaceFile, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -82,159 +100,173 @@ func (l *Loader) Files(dir string, more ...string) ([]goclaw.WorkspaceFile, erro
 		return nil, fmt.Errorf("read workspace: %s is not a folder", abs)
 	}
 	names := Names()
-	files := make([]goclaw.WorkspaceFile, len(names))
+	for _, name := range more {
+		if !slices.Contains(reachOnly(), name) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	// An editor may put a new file in an old one's place while it is opened.
+	const tries = 3
+	for try := 1; ; try++ {
+		files, replaced := l.files(abs, names)
+		if !replaced || try == tries {
+			return files, nil
+		}
+	}
+}
+
+// files looks at all of the files and takes their texts. replaced reports that
+// one of them was another by the time it was opened.
+func (l *Loader) files(dir string, names []string) (files []goclaw.WorkspaceFile, replaced bool) {
+	files = make([]goclaw.WorkspaceFile, len(names))
 	infos := make([]fs.FileInfo, len(names))
+	at := folder{dir: dir}
 	for i, name := range names {
-		files[i] = goclaw.WorkspaceFile{Name: name, Path: filepath.Join(abs, name)}
-		infos[i], files[i].Warning, err = l.look(abs, name)
+		files[i] = goclaw.WorkspaceFile{Name: name, Path: filepath.Join(dir, filepath.FromSlash(name))}
+		var err error
+		infos[i], files[i].Warning, err = at.look(name)
 		files[i].Missing = errors.Is(err, fs.ErrNotExist)
 	}
-	refuseShared(files, infos)
+	at.refuseShared(files, infos)
 	left := l.opts.TotalMaxChars
 	for i := range files {
 		f := &files[i]
 		if f.Missing || f.Warning != "" {
 			continue
 		}
-		e := l.load(abs, f.Name, infos[i])
-		if f.Missing = e.info == nil && e.warning == ""; f.Missing {
+		p, err := l.load(dir, f, infos[i], room{min(l.opts.FileMaxChars, left), left < l.opts.FileMaxChars})
+		if f.Missing = errors.Is(err, fs.ErrNotExist); f.Missing {
 			continue
 		}
-		f.Content, f.Warning = e.text, e.warning
-		cut(f, min(l.opts.FileMaxChars, left), left < l.opts.FileMaxChars)
-		left -= chars(f.Content)
+		replaced = replaced || errors.Is(err, errReplaced)
+		if err != nil {
+			f.Warning = err.Error()
+			continue
+		}
+		f.Content, f.Dropped, f.Warning = p.text, p.dropped, p.warning
+		left -= p.chars
 	}
-	return files, nil
+	return files, replaced
 }
 
-// look examines one file without opening it. The info is the file's own, at
-// the end of any link; a warning means that it is not to be read.
-func (l *Loader) look(dir, name string) (info fs.FileInfo, warning string, err error) {
-	path := filepath.Join(dir, name)
-	info, err = os.Lstat(path)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, "", err
-		}
-		return nil, "can't be examined: " + reason(err), err
-	}
-	if info.Mode()&fs.ModeSymlink != 0 {
-		if info, warning = follow(dir, name); warning != "" {
-			return nil, warning, nil
-		}
-	}
-	if !info.Mode().IsRegular() {
-		return nil, "is " + kind(info.Mode()) + ", not a file; it was not read", nil
-	}
-	return info, "", nil
-}
+// errReplaced is what a file comes to that is another one by the time it is
+// opened.
+var errReplaced = errors.New("was replaced while it was opened; it was not read")
 
-// follow resolves a link and refuses one that leaves the workspace or leads to
-// private content under another name.
-func follow(dir, name string) (fs.FileInfo, string) {
-	home, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return nil, "is a link in a folder that can't be resolved: " + reason(err)
-	}
-	target, err := filepath.EvalSymlinks(filepath.Join(dir, name))
-	if err != nil {
-		return nil, "is a link that leads nowhere: " + reason(err)
-	}
-	rel, err := filepath.Rel(home, target)
-	if err != nil || !filepath.IsLocal(rel) {
-		return nil, "is a link that leaves the workspace; it was not followed"
-	}
-	if strings.EqualFold(strings.Split(filepath.ToSlash(rel), "/")[0], "memory") {
-		return nil, "is a link into memory/, which is private; it was not followed"
-	}
-	for _, other := range Names() {
-		if strings.EqualFold(rel, other) {
-			return nil, "is a link to " + other + "; it was not followed"
-		}
-	}
-	info, err := os.Lstat(target)
-	if err != nil {
-		return nil, "is a link that can't be followed: " + reason(err)
-	}
-	return info, ""
-}
-
-// refuseShared refuses files that are one file under several names: who may
-// see the one name must not get the other's content.
-func refuseShared(files []goclaw.WorkspaceFile, infos []fs.FileInfo) {
-	for i := range files {
-		for j := range files {
-			if i != j && infos[i] != nil && infos[j] != nil && os.SameFile(infos[i], infos[j]) {
-				files[i].Warning = "is the same file as " + files[j].Name + "; neither was read"
-			}
-		}
-	}
-}
-
-// load returns the file's text, from the cache if the file is as it was. An
-// entry without info and warning means that the file has vanished.
-func (l *Loader) load(dir, name string, info fs.FileInfo) entry {
-	path := filepath.Join(dir, name)
+// load returns what of a file fits in, from the cache if the file is as it
+// was. The error is a warning in words, or wraps fs.ErrNotExist if the file
+// has vanished.
+func (l *Loader) load(dir string, f *goclaw.WorkspaceFile, info fs.FileInfo, r room) (piece, error) {
 	l.mu.Lock()
-	old, ok := l.cache[path]
-	l.mu.Unlock()
-	if ok && unchanged(old.info, info) {
-		return old
+	e, ok := l.cache[f.Path]
+	if ok && unchanged(e.info, info) {
+		defer l.mu.Unlock()
+		return l.use(e, f.Name, r), nil
 	}
+	l.mu.Unlock()
 	began := time.Now()
-	e := l.read(dir, name)
+	e, err := l.read(dir, f.Name, info)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.cache, path)
-	if e.info != nil {
-		if age := began.Sub(e.info.ModTime()); age < 0 || age > racyWindow {
-			l.cache[path] = e
-		}
+	delete(l.cache, f.Path)
+	if err != nil {
+		return piece{}, err
 	}
-	return e
+	if age := began.Sub(e.info.ModTime()); age < 0 || age > racyWindow {
+		l.forget()
+		l.cache[f.Path] = e
+	}
+	return l.use(e, f.Name, r), nil
 }
 
 func unchanged(a, b fs.FileInfo) bool {
 	return a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && os.SameFile(a, b)
 }
 
-// read opens the file within dir, so that a link put there in the meantime
-// can't lead out of it, and without waiting for a pipe's other end.
-func (l *Loader) read(dir, name string) entry {
-	refused := func(format string, args ...any) entry {
-		return entry{warning: fmt.Sprintf(format, args...)}
+// use cuts the entry's text, once for each room.
+func (l *Loader) use(e *entry, name string, r room) piece {
+	l.clock++
+	e.used = l.clock
+	if r.most >= e.text.chars {
+		r = room{most: e.text.chars}
 	}
+	p, ok := e.cuts[r]
+	if !ok {
+		p = e.text.cut(name, r)
+		p.warning = warnings(e.warning, p.warning)
+		const most = 8 // caps that differ from turn to turn, by what other files left over
+		if e.cuts == nil || len(e.cuts) >= most {
+			e.cuts = map[room]piece{}
+		}
+		e.cuts[r] = p
+	}
+	return p
+}
+
+// forget makes room in a full cache: the half that was used last stays.
+func (l *Loader) forget() {
+	if len(l.cache) < maxCached {
+		return
+	}
+	uses := make([]int64, 0, len(l.cache))
+	for _, e := range l.cache {
+		uses = append(uses, e.used)
+	}
+	slices.Sort(uses)
+	middle := uses[len(uses)/2]
+	for path, e := range l.cache {
+		if e.used < middle {
+			delete(l.cache, path)
+		}
+	}
+}
+
+// read opens the file within dir, so that a link put there in the meantime
+// can't lead out of it, and takes it only if it is the one that was looked at.
+func (l *Loader) read(dir, name string, looked fs.FileInfo) (*entry, error) {
+	data, info, err := l.bytes(dir, name, looked)
+	if err != nil {
+		return nil, err
+	}
+	text, warning := clean(data)
+	return &entry{info: info, text: keep(text, l.opts.FileMaxChars), warning: warning}, nil
+}
+
+func (l *Loader) bytes(dir, name string, looked fs.FileInfo) ([]byte, fs.FileInfo, error) {
+	tooLarge := fmt.Errorf("is larger than %d MB; it was not read", maxFileBytes>>20)
+	if looked.Size() > maxFileBytes {
+		return nil, nil, tooLarge
+	}
+	unread := func(err error) error { return fmt.Errorf("can't be read: %s", reason(err)) }
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return refused("can't be read: %s", reason(err))
+		return nil, nil, unread(err)
 	}
 	defer root.Close()
 	l.reads.Add(1)
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := l.open(root, filepath.FromSlash(name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return entry{}
+		return nil, nil, err
 	}
 	if err != nil {
-		return refused("can't be read: %s", reason(err))
+		return nil, nil, unread(err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return refused("can't be read: %s", reason(err))
+		return nil, nil, unread(err)
 	}
-	if !info.Mode().IsRegular() {
-		return refused("is %s, not a file; it was not read", kind(info.Mode()))
+	if !os.SameFile(info, looked) {
+		return nil, nil, errReplaced
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 	if err != nil {
-		return refused("can't be read: %s", reason(err))
+		return nil, nil, unread(err)
 	}
 	if len(data) > maxFileBytes {
-		return refused("is larger than %d MB; it was not read", maxFileBytes>>20)
+		return nil, nil, tooLarge
 	}
-	e := entry{info: info}
-	e.text, e.warning = clean(data)
-	return e
+	return data, info, nil
 }
 
 // reason is the cause of err without the path, which the reader knows.
@@ -244,23 +276,4 @@ func reason(err error) string {
 		return pe.Err.Error()
 	}
 	return err.Error()
-}
-
-func kind(m fs.FileMode) string {
-	kinds := []struct {
-		bit  fs.FileMode
-		name string
-	}{
-		{fs.ModeDir, "a folder"},
-		{fs.ModeNamedPipe, "a pipe"},
-		{fs.ModeSocket, "a socket"},
-		{fs.ModeDevice, "a device"},
-		{fs.ModeSymlink, "a link"},
-	}
-	for _, k := range kinds {
-		if m&k.bit != 0 {
-			return k.name
-		}
-	}
-	return "something special"
 }

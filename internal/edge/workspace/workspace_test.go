@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"goclaw"
 	"pgregory.net/rapid"
@@ -384,7 +385,7 @@ func TestCaps(t *testing.T) {
 	files := load(t, NewLoader(Options{FileMaxChars: 400, TotalMaxChars: 760}), dir)
 
 	a := files["AGENTS.md"]
-	if n := chars(a.Content); n > 400 || n < 395 {
+	if n := utf8.RuneCountInString(a.Content); n > 400 || n < 395 {
 		t.Errorf("AGENTS.md has %d characters", n)
 	}
 	if !strings.HasPrefix(a.Content, "ääää") || !strings.HasSuffix(a.Content, "öööö") || strings.Contains(a.Content, "middle") {
@@ -411,19 +412,24 @@ func TestCaps(t *testing.T) {
 
 func TestCutKeepsItsPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringN(0, 400, -1).Draw(t, "text")
-		most := rapid.IntRange(0, 420).Draw(t, "most")
-		f := goclaw.WorkspaceFile{Name: "SOUL.md", Content: text}
-		cut(&f, most, false)
-		n := chars(text)
-		if chars(f.Content) > most {
-			t.Fatalf("%d characters, at most %d allowed", chars(f.Content), most)
+		whole := rapid.StringN(0, 400, -1).Draw(t, "text")
+		n := utf8.RuneCountInString(whole)
+		limit := rapid.IntRange(0, 420).Draw(t, "cap of a file")
+		most := rapid.IntRange(0, limit).Draw(t, "room")
+		p := keep(whole, limit).cut("SOUL.md", room{most: most, total: most < limit})
+		if p.chars != utf8.RuneCountInString(p.text) || p.chars > most {
+			t.Fatalf("%d characters, said to be %d, at most %d allowed", utf8.RuneCountInString(p.text), p.chars, most)
 		}
-		if (f.Dropped > 0) != (n > most) || (f.Warning != "") != (f.Dropped > 0) {
-			t.Fatalf("%d characters, cap %d: dropped %d, warning %q", n, most, f.Dropped, f.Warning)
+		if (p.dropped > 0) != (n > most) || (p.warning != "") != (p.dropped > 0) || p.dropped == 0 && p.text != whole {
+			t.Fatalf("%d characters, room %d: dropped %d, warning %q, text %q", n, most, p.dropped, p.warning, p.text)
 		}
-		if f.Dropped > 0 && f.Content != "" && chars(f.Content) != n-f.Dropped+chars(marker(f.Name, f.Dropped)) {
-			t.Fatalf("%d characters, %d dropped, %d left", n, f.Dropped, chars(f.Content))
+		if p.text == "" || p.dropped == 0 {
+			return
+		}
+		head, tail, ok := strings.Cut(p.text, marker("SOUL.md", p.dropped))
+		kept := utf8.RuneCountInString(head) + utf8.RuneCountInString(tail)
+		if !ok || !strings.HasPrefix(whole, head) || !strings.HasSuffix(whole, tail) || kept != n-p.dropped || len(head)+len(tail) > len(whole) {
+			t.Fatalf("%d characters, %d dropped: head %q, tail %q", n, p.dropped, head, tail)
 		}
 	})
 }

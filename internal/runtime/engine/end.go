@@ -25,6 +25,7 @@ func (j *job) endIfQuiet(a turn.Action, last ...goclaw.Event) error {
 func (j *job) close(a turn.Action, ending goclaw.Ending, last []goclaw.Event) error {
 	now := goclaw.At(time.Now())
 	r := j.r
+	answer := untag(r, &a)
 	r.State, r.Result, r.Error, r.FinishedAt = a.State, a.Result, a.Error, now
 	if r.StartedAt == 0 {
 		r.StartedAt = now
@@ -48,7 +49,7 @@ func (j *job) close(a turn.Action, ending goclaw.Ending, last []goclaw.Event) er
 	ending.Events = j.number(append(slices.Clone(last), goclaw.Event{Kind: goclaw.EventEnd, End: said}))
 	j.announce(r, &ending)
 	if text := reply(r, a.Silent); text != "" && r.Session.Kind == goclaw.KindChannel {
-		ending.Outbox = &goclaw.Outbound{ID: r.ID, Session: r.Session, Run: r.ID, Text: text, State: "pending", CreatedAt: now}
+		ending.Outbox = &goclaw.Outbound{ID: r.ID, Session: r.Session, Run: r.ID, Text: answer.Tag(r.Profile.Message) + text, State: "pending", CreatedAt: now}
 	}
 	if err := j.persist(func(ctx context.Context) error { return j.e.o.Store.End(ctx, j.fence, ending) }); err != nil {
 		return fmt.Errorf("end run: %w", err)
@@ -120,6 +121,17 @@ func (j *job) lastWords(ending *goclaw.Ending, said *goclaw.EndEvent) error {
 		}
 	}
 	return nil
+}
+
+// untag takes the reply tag off what a turn says. A worker's words are its own.
+func untag(r goclaw.Run, a *turn.Action) turn.Reply {
+	if r.Session.IsWorker() {
+		return turn.Reply{Text: a.Result}
+	}
+	answer := turn.ParseReply(a.Result)
+	a.Result = answer.Text
+	a.Silent = a.Silent || a.State == goclaw.StateCompleted && turn.IsSilent(answer.Text)
+	return answer
 }
 
 // reply is what a person is told when a turn of their session ends.

@@ -132,9 +132,9 @@ type Engine struct {
 	ended   atomic.Bool  // since the dispatcher last looked for announcements
 	resumed atomic.Int64
 	prompts prompts
-	bell    bell            // rings when what calls wait for may have changed
-	drain   chan struct{}   // closed when steps are not to be begun any more
-	nudged  map[string]bool // inbox items that woke a waiting run; the dispatcher's own
+	bell    bell           // rings when what calls wait for may have changed
+	drain   chan struct{}  // closed when steps are not to be begun any more
+	nudged  map[nudge]bool // inbox items that woke a waiting run; the dispatcher's own
 
 	mu         sync.Mutex
 	complaints map[string]time.Time // when what was last complained of
@@ -142,6 +142,12 @@ type Engine struct {
 	early      map[string]string // why claimed runs whose jobs are to start yet shall stop
 	recovered  []string          // the runs taken over last
 	jobs       sync.WaitGroup
+}
+
+// nudge is an inbox item that is ready for a session.
+type nudge struct {
+	item string
+	to   goclaw.SessionKey
 }
 
 // The causes that end a run's work.
@@ -183,7 +189,7 @@ func New(o Options) (*Engine, error) {
 	e := &Engine{
 		o: o, tools: map[string]goclaw.Tool{}, schemas: map[string]*schema.Schema{},
 		wake: make(chan struct{}, 1), drain: make(chan struct{}),
-		inFlight: map[string]*job{}, early: map[string]string{}, nudged: map[string]bool{}, complaints: map[string]time.Time{},
+		inFlight: map[string]*job{}, early: map[string]string{}, nudged: map[nudge]bool{}, complaints: map[string]time.Time{},
 	}
 	for _, t := range o.Tools {
 		if err := e.AddTool(t); err != nil {

@@ -51,6 +51,7 @@ type rigOptions struct {
 	drain      time.Duration
 	prices     func(string) (budget.Price, bool)
 	rates      map[string]goclaw.RateRequest
+	notes      engine.Notes
 }
 
 func newRig(t *testing.T, o rigOptions) *rig {
@@ -73,7 +74,7 @@ func newRig(t *testing.T, o rigOptions) *rig {
 		Owner: o.owner, SoleOwner: o.sole, MaxWorkers: o.maxWorkers, Zone: time.UTC,
 		MaxPerLane: o.lane, Drain: o.drain, Prices: o.prices, Rates: o.rates,
 		Announce: announce.Policy{Window: 250 * time.Millisecond, MaxWait: time.Minute, Attempts: 3, Backoff: 10 * time.Second},
-		Publish:  r.publish, Hook: o.hook, Facts: prompt.Facts{Host: "box", OS: "linux"},
+		Notes:    o.notes, Publish: r.publish, Hook: o.hook, Facts: prompt.Facts{Host: "box", OS: "linux"},
 		NewID: func() string { return r.id(o.owner) },
 	})
 	if err != nil {
@@ -143,6 +144,13 @@ func (r *rig) say(text string) goclaw.Run {
 		r.t.Fatal(err)
 	}
 	return run
+}
+
+// heard returns the notices so far.
+func (r *rig) heard() []goclaw.Notice {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.notices)
 }
 
 // settle waits until no run is unended and no announcement is on its way.

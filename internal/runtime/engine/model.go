@@ -75,14 +75,13 @@ func (j *job) stream(request func(model string) goclaw.ModelRequest, live bool) 
 		j.maxTokens = req.MaxTokens
 		j.e.o.Hook("model.before")
 		var shown bool
+		show, rest := j.show(live)
 		reply, err := provider.Stream(j.ctx, req, func(d goclaw.Delta) {
 			shown = true
-			if !live {
-				return
-			}
-			j.e.o.Publish(goclaw.Notice{Kind: d.Kind, Session: j.r.Session, RunID: j.r.ID, Text: d.Text})
+			show(d)
 		})
 		if err == nil {
+			rest()
 			j.giveRate(rate, reply.Usage)
 			return reply, try, nil
 		}
@@ -90,6 +89,27 @@ func (j *job) stream(request func(model string) goclaw.ModelRequest, live bool) 
 			return goclaw.ModelReply{}, try, err
 		}
 	}
+}
+
+// show returns what publishes the pieces of a reply, without its reply tag, and
+// what publishes the rest once it is complete.
+func (j *job) show(live bool) (show func(goclaw.Delta), rest func()) {
+	if !live {
+		return func(goclaw.Delta) {}, func() {}
+	}
+	var tag turn.Untagger
+	publish := func(d goclaw.Delta) {
+		if d.Text != "" {
+			j.e.o.Publish(goclaw.Notice{Kind: d.Kind, Session: j.r.Session, RunID: j.r.ID, Text: d.Text})
+		}
+	}
+	show = func(d goclaw.Delta) {
+		if d.Kind == goclaw.NoticeText && !j.r.Session.IsWorker() {
+			d.Text = tag.Add(d.Text)
+		}
+		publish(d)
+	}
+	return show, func() { publish(goclaw.Delta{Kind: goclaw.NoticeText, Text: tag.Rest()}) }
 }
 
 // again waits until a failed call is to be made again, or says why it is not.

@@ -100,7 +100,8 @@ func (e *Engine) tellWorker(ctx context.Context, key goclaw.SessionKey, ready []
 }
 
 // nudge wakes a run of the session that waits for its workers although there
-// is something to tell it, once for each item. The end of a worker does so in
+// is something to tell it, once for each item, and again for one that was
+// redirected to this session. The end of a worker does so in
 // its own transaction; this is for what that could not know.
 func (e *Engine) nudge(ctx context.Context, key goclaw.SessionKey, ready []goclaw.InboxItem) error {
 	const most = 10_000
@@ -109,8 +110,9 @@ func (e *Engine) nudge(ctx context.Context, key goclaw.SessionKey, ready []gocla
 	}
 	fresh := false
 	for _, it := range ready {
-		fresh = fresh || !e.nudged[it.ID]
-		e.nudged[it.ID] = true
+		one := nudge{it.ID, key}
+		fresh = fresh || !e.nudged[one]
+		e.nudged[one] = true
 	}
 	if !fresh {
 		return nil

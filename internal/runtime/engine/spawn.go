@@ -147,7 +147,7 @@ func (e *Engine) Submit(ctx context.Context, in goclaw.Inbound) (goclaw.Run, err
 	if err != nil {
 		return goclaw.Run{}, err
 	}
-	profile.Pinned = in.Model != ""
+	profile.Pinned, profile.Message = in.Model != "", in.MessageID
 	key := in.Key
 	if key != "" {
 		key = "inbound:" + in.Session.String() + ":" + key

@@ -61,10 +61,13 @@ func errorJSON(problem string) string {
 
 // callTools runs the calls that have no result: neighbours that are idempotent
 // and not ordered at the same time, all others alone and in order. Each result
-// is a step. If a call has no result yet, the run waits for it.
+// is a step. None begins once the run is to stop. If a call has no result yet, the run waits for it.
 func (j *job) callTools(calls []goclaw.ToolCall) error {
 	var waiting []goclaw.ToolCall
 	for len(calls) > 0 {
+		if j.ctx.Err() != nil {
+			return context.Cause(j.ctx)
+		}
 		n := 1
 		for n < len(calls) && j.parallel(calls[n-1]) && j.parallel(calls[n]) {
 			n++

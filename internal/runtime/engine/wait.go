@@ -85,13 +85,19 @@ func (j *job) pending() ([]goclaw.InboxItem, error) {
 	})
 }
 
-// ready returns what the run's session can be told now.
+// ready returns what the run's session can be told now. A turn that was accepted
+// for what is ready finds it so, also if the clock here is behind that of the
+// process which accepted it.
 func (j *job) ready() ([]goclaw.InboxItem, error) {
 	items, err := j.pending()
 	if err != nil {
 		return nil, err
 	}
-	ready, _ := announce.Ready(items, goclaw.At(time.Now()), j.e.o.Announce)
+	now := goclaw.At(time.Now())
+	if j.r.Trigger == goclaw.TriggerAnnouncement {
+		now = max(now, j.r.CreatedAt)
+	}
+	ready, _ := announce.Ready(items, now, j.e.o.Announce)
 	return ready, nil
 }
 

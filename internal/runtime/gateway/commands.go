@@ -10,6 +10,16 @@ import (
 	"goclaw"
 )
 
+// compaction reads "/compact [instructions]". It is no command that is answered
+// at once, but a run: it waits for the turn under way, and survives a crash.
+func compaction(text string) (instructions string, ok bool) {
+	rest, ok := strings.CutPrefix(text, "/compact")
+	if !ok || rest != "" && !strings.ContainsAny(rest[:1], " \t\n") {
+		return "", false
+	}
+	return strings.TrimSpace(rest), true
+}
+
 // command answers a slash command. ok is false for text that is none of ours:
 // it goes to the agent like any message.
 func (g *Gateway) command(ctx context.Context, in goclaw.Inbound) (reply string, ok bool, err error) {
@@ -52,6 +62,7 @@ const help = `/subagents [list | info ID | log ID | spawn TASK]   workers of thi
 /usage     tokens and cost of the last seven days
 /context   what the agent is shown, section by section
 /context diff A B   where two requests begin to differ; A, B: session key, run ID or ID#STEP
+/compact [WHAT MATTERS]   sum up what was said, so that less is sent with each turn
 /model [NAME|default]   show or change this chat's model
 /new       start over; the old transcript is kept`
 

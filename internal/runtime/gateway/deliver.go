@@ -6,11 +6,15 @@ import (
 	"time"
 
 	"goclaw"
+	"goclaw/internal/core/turn"
 )
 
 // Outbox holds replies on their way to channels.
 type Outbox interface {
 	Outbox(ctx context.Context, now goclaw.Millis, limit int) ([]goclaw.Outbound, error)
+	// TakeOutbox takes a reply that is due, until some time: of several
+	// processes that want to send it, one may.
+	TakeOutbox(ctx context.Context, id string, now, until goclaw.Millis) (bool, error)
 	MarkOutbox(ctx context.Context, id, state string, next goclaw.Millis, problem string) error
 }
 
@@ -19,9 +23,11 @@ const (
 	deliverBatch = 32
 	parkAfter    = 10 // attempts
 	deliverWait  = 30 * time.Second
+	deliverSpare = 15 * time.Second // to record what became of it, before another process may take it
 )
 
-// Deliverer hands replies to channels. A crash between sending and marking may
+// Deliverer hands replies to channels, without their reply tags; several
+// processes may do so for one store. A crash between sending and marking may
 // send a reply twice: services without idempotency keys allow no better.
 type Deliverer struct {
 	Outbox   Outbox
@@ -64,11 +70,14 @@ func (d Deliverer) deliver(ctx context.Context, out goclaw.Outbound) error {
 		d.Log.Warn("a reply is parked: its channel is not configured", "session", out.Session.String(), "run", out.Run)
 		return d.Outbox.MarkOutbox(ctx, out.ID, "parked", now(), "the channel "+out.Session.Channel+" is not configured")
 	}
-	if err := d.Outbox.MarkOutbox(ctx, out.ID, "sending", now().Add(deliverWait), ""); err != nil {
+	taken, err := d.Outbox.TakeOutbox(ctx, out.ID, now(), now().Add(deliverWait+deliverSpare))
+	if err != nil || !taken {
 		return err
 	}
+	answer := turn.ParseReply(out.Text)
+	out.Text, out.ReplyTo = answer.Text, answer.To
 	bounded, cancel := context.WithTimeout(ctx, deliverWait)
-	err := ch.Send(bounded, out)
+	err = ch.Send(bounded, out)
 	cancel()
 	if err == nil {
 		return d.Outbox.MarkOutbox(ctx, out.ID, "sent", 0, "")

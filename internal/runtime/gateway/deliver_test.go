@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -40,6 +41,9 @@ func (p *post) Send(ctx context.Context, out goclaw.Outbound) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	note := fmt.Sprintf("%s %s", time.Since(p.began), out.Text)
+	if out.ReplyTo != "" {
+		note += ", to " + out.ReplyTo
+	}
 	if p.fails[out.Text] != 0 {
 		p.fails[out.Text]--
 		p.sent = append(p.sent, note+" !")
@@ -142,6 +146,51 @@ func TestDeliveryIsNotHeldUp(t *testing.T) {
 	})
 }
 
+// Several gateways on one store send each reply once.
+func TestDeliveryByManyGateways(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		var want []string
+		for i := range 20 {
+			text := fmt.Sprintf("to p%02d", i)
+			d.reply(peer("post", fmt.Sprintf("p%02d", i)), text)
+			want = append(want, "0s "+text)
+		}
+		p := &post{began: time.Now()}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				mail := gateway.Deliverer{Outbox: d.store, Channels: map[string]goclaw.Channel{"post": p}, Log: slog.New(slog.DiscardHandler)}
+				if err := mail.Run(ctx); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		slices.Sort(p.sent)
+		if diff := cmp.Diff(want, p.sent); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// The channel is told which message is answered, and gets the text without tag.
+func TestDeliveryTakesTheReplyTagOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		for i, text := range []string{"[[reply_to:17]]hello", "plain [[reply_to:17]]"} {
+			d.reply(peer("post", fmt.Sprint(i)), text)
+		}
+		p := &post{}
+		deliver(t, d.store, p, time.Minute)
+		if want := []string{"0s hello, to 17", "0s plain [[reply_to:17]]"}; !cmp.Equal(want, p.sent) {
+			t.Errorf("%q, want %q", p.sent, want)
+		}
+	})
+}
+
 // A store that can't be read or written is asked again, in its own time.
 func TestDeliverySurvivesItsStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -169,6 +218,14 @@ func (m *marks) Outbox(ctx context.Context, now goclaw.Millis, limit int) ([]goc
 		return nil, errors.New("the database is locked")
 	}
 	return m.box.Outbox(ctx, now, limit)
+}
+
+func (m *marks) TakeOutbox(ctx context.Context, id string, now, until goclaw.Millis) (bool, error) {
+	if m.failMarks > 0 {
+		m.failMarks--
+		return false, errors.New("the database is locked")
+	}
+	return m.box.TakeOutbox(ctx, id, now, until)
 }
 
 func (m *marks) MarkOutbox(ctx context.Context, id, state string, next goclaw.Millis, problem string) error {

@@ -80,6 +80,13 @@ func (r *runner) Submit(ctx context.Context, in goclaw.Inbound) (goclaw.Run, err
 	}, in.Key)
 }
 
+func (r *runner) Compact(ctx context.Context, key goclaw.SessionKey, instructions, once string) (goclaw.Run, error) {
+	if r.fail != nil {
+		return goclaw.Run{}, r.fail
+	}
+	return r.accept(ctx, goclaw.Run{Session: key, Trigger: goclaw.TriggerCompact, Task: instructions}, once)
+}
+
 func (r *runner) SpawnFor(ctx context.Context, key goclaw.SessionKey, q goclaw.SpawnRequest, once string) (goclaw.SpawnReply, error) {
 	r.spawned = append(r.spawned, q)
 	if r.refuse != "" {

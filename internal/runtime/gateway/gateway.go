@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"goclaw"
+	"goclaw/internal/core/turn"
 )
 
 // Runner takes work in, and reaches what is under way; the engine is one.
@@ -20,6 +21,10 @@ type Runner interface {
 // Intake takes work in and ends it.
 type Intake interface {
 	Submit(ctx context.Context, in goclaw.Inbound) (goclaw.Run, error)
+	// Compact accepts a run that shortens what the model sees of a session; a
+	// goclaw.BadRequest if that is a worker's. The same once ("" is none)
+	// compacts once.
+	Compact(ctx context.Context, key goclaw.SessionKey, instructions, once string) (goclaw.Run, error)
 	// SpawnFor starts a worker for a person, on behalf of a session. The same
 	// once ("" is none) spawns once.
 	SpawnFor(ctx context.Context, key goclaw.SessionKey, q goclaw.SpawnRequest, once string) (goclaw.SpawnReply, error)
@@ -144,6 +149,13 @@ func (g *Gateway) Receive(ctx context.Context, in goclaw.Inbound) (goclaw.Receip
 			return goclaw.Receipt{}, goclaw.BadRequest(err.Error())
 		}
 	}
+	if instructions, ok := compaction(in.Text); ok {
+		run, err := g.o.Runner.Compact(ctx, in.Session, instructions, in.Key)
+		if err != nil {
+			return goclaw.Receipt{}, err
+		}
+		return goclaw.Receipt{Run: &run}, nil
+	}
 	if strings.HasPrefix(in.Text, "/") {
 		if reply, ok, err := g.command(ctx, in); ok || err != nil {
 			return goclaw.Receipt{Reply: reply}, err
@@ -208,9 +220,23 @@ func (g *Gateway) Sessions(ctx context.Context) ([]goclaw.Session, error) {
 	return g.o.Record.AllSessions(ctx)
 }
 
-// History returns a session's transcript since its last reset.
+// History returns a session's transcript since its last reset, as people see
+// it: without reply tags.
 func (g *Gateway) History(ctx context.Context, key goclaw.SessionKey) ([]goclaw.RunLog, error) {
-	return g.o.Record.History(ctx, key, 0)
+	logs, err := g.o.Record.History(ctx, key, 0)
+	if err != nil || key.IsWorker() {
+		return logs, err
+	}
+	for _, l := range logs {
+		for i, e := range l.Events {
+			if e.Model != nil {
+				said := *e.Model
+				said.Message = turn.Untagged(said.Message)
+				l.Events[i].Model = &said
+			}
+		}
+	}
+	return logs, nil
 }
 
 // Status describes the process.

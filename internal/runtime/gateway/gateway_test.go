@@ -45,6 +45,7 @@ func TestMessagesBecomeRuns(t *testing.T) {
 		"/subagentslist":               "/subagentslist",
 		"two\nlines":                   "two\nlines",
 		"/unknown command goes on too": "/unknown command goes on too",
+		"/compacted":                   "/compacted",
 	} {
 		if got := d.say(text); got.Task != want || got.State != goclaw.StateQueued {
 			t.Errorf("%q became %+v", text, got)
@@ -62,6 +63,59 @@ func TestMessagesBecomeRuns(t *testing.T) {
 	d.runner.fail = errors.New("disk full")
 	if receipt, err := d.Receive(t.Context(), in); receipt.Run != nil || err == nil || goclaw.IsBadRequest(err) {
 		t.Errorf("what was not stored was acknowledged: %+v, %v", receipt, err)
+	}
+}
+
+func TestCompactBecomesARun(t *testing.T) {
+	d := newDesk(t)
+	for text, want := range map[string]string{
+		"/compact": "", "/compact  keep the names ": "keep the names", "/compact\nkeep\nlines": "keep\nlines",
+	} {
+		if got := d.say(text); got.Trigger != goclaw.TriggerCompact || got.Task != want || got.State != goclaw.StateQueued {
+			t.Errorf("%q became %+v", text, got)
+		}
+	}
+	in := goclaw.Inbound{Session: mainKey, Text: "/compact", Key: "k"}
+	first, err := d.Receive(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := d.Receive(t.Context(), in); err != nil || again.Run.ID != first.Run.ID {
+		t.Errorf("the same key gave %+v, %v", again, err)
+	}
+	in.Session = goclaw.SubagentKey("main", "1")
+	if _, err := d.Receive(t.Context(), in); !goclaw.IsBadRequest(err) {
+		t.Errorf("a worker's session: %v", err)
+	}
+	d.runner.fail = errors.New("disk full")
+	in.Session, in.Key = mainKey, ""
+	if receipt, err := d.Receive(t.Context(), in); err == nil || receipt.Run != nil {
+		t.Errorf("what was not stored was acknowledged: %+v", receipt)
+	}
+}
+
+// People see replies without their tags, and the record keeps them.
+func TestHistoryHasNoReplyTags(t *testing.T) {
+	d := newDesk(t)
+	run := d.say("hello")
+	said := goclaw.Text(goclaw.RoleAssistant, "[[reply_to_current]] hi")
+	d.append(d.begin(run.ID), goclaw.Batch{Events: []goclaw.Event{
+		{Kind: goclaw.EventPrompt, Prompt: &goclaw.PromptEvent{Input: goclaw.Text(goclaw.RoleUser, "hello")}},
+		{Seq: 1, Kind: goclaw.EventModel, Model: &goclaw.ModelEvent{Message: said}},
+	}})
+	logs, err := d.History(t.Context(), mainKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := logs[0].Events[1].Model.Message.PlainText(); got != "hi" {
+		t.Errorf("people see %q", got)
+	}
+	log, err := d.RunLog(t.Context(), run.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := log.Events[1].Model.Message.PlainText(); got != said.PlainText() {
+		t.Errorf("the record says %q", got)
 	}
 }
 

@@ -40,6 +40,9 @@ func (s *state) apply(n goclaw.Notice) {
 		s.applyUsage(n.Run.Info())
 		s.tellTakeovers(n.Run.Info())
 		return
+	case n.Kind == goclaw.NoticeWarning, n.Kind == goclaw.NoticeCompact:
+		s.remark(n)
+		return
 	case n.Kind == goclaw.NoticeRetry:
 		s.stale = true // perhaps nobody may call a model
 	}
@@ -57,6 +60,21 @@ func (s *state) apply(n goclaw.Notice) {
 		t = s.begin(goclaw.RunInfo{RunID: n.RunID, SessionKey: n.Session, StartedAt: goclaw.At(s.now)})
 	}
 	s.applyTurn(t, n)
+}
+
+// remark shows what was said about this session's context or a worker's.
+func (s *state) remark(n goclaw.Notice) {
+	whose := ""
+	if w := s.worker(n.RunID); w != nil {
+		whose = oneLine(w.run.Label) + ": "
+	} else if n.Session != s.session {
+		return
+	}
+	if n.Kind == goclaw.NoticeWarning {
+		s.warn(whose + n.Text)
+		return
+	}
+	s.note(whose + "compacted: " + n.Text)
 }
 
 func (s *state) applyRun(r goclaw.RunInfo) {
@@ -110,10 +128,11 @@ func (s *state) applyOwn(r goclaw.RunInfo) {
 
 // enqueue shows a waiting run that was not sent from here.
 func (s *state) enqueue(r goclaw.RunInfo) {
-	if r.Trigger != goclaw.TriggerUser || s.waiting(r) != nil {
+	text := written(r)
+	if text == "" || s.waiting(r) != nil {
 		return
 	}
-	s.pending = append(s.pending, &pending{text: r.Task, run: r.RunID, foreign: true})
+	s.pending = append(s.pending, &pending{text: text, run: r.RunID, foreign: true})
 }
 
 // waiting finds the message that became r. A notice may be faster than the
@@ -125,12 +144,23 @@ func (s *state) waiting(r goclaw.RunInfo) *pending {
 		}
 	}
 	for _, p := range s.pending {
-		if p.run == "" && p.handed && p.text == strings.TrimSpace(r.Task) {
+		if p.run == "" && p.handed && p.text == written(r) {
 			p.run = r.RunID
 			return p
 		}
 	}
 	return nil
+}
+
+// written is what a person wrote to start r; "" for what nobody did.
+func written(r goclaw.RunInfo) string {
+	switch r.Trigger {
+	case goclaw.TriggerUser:
+		return strings.TrimSpace(r.Task)
+	case goclaw.TriggerCompact:
+		return strings.TrimSpace("/compact " + r.Task)
+	}
+	return ""
 }
 
 // begin opens a turn: what started it moves into the conversation.
@@ -164,10 +194,14 @@ func opening(r goclaw.RunInfo, input string) *block {
 	case goclaw.TriggerHeartbeat:
 		return &block{kind: blockAnnounce, text: "heartbeat"}
 	}
-	if strings.TrimSpace(r.Task) == "" {
+	text := r.Task
+	if r.Trigger == goclaw.TriggerCompact {
+		text = written(r)
+	}
+	if strings.TrimSpace(text) == "" {
 		return nil
 	}
-	return &block{kind: blockUser, text: r.Task}
+	return &block{kind: blockUser, text: text}
 }
 
 // announced names the workers that an announcement turn was started by.

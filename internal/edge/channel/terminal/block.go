@@ -25,6 +25,7 @@ const (
 	blockTool               // one line unless unfolded
 	blockAnnounce           // what started a turn that no person did
 	blockSystem             // the gateway's answer to a command
+	blockWarning            // something is wrong that does not end the turn
 	blockError
 )
 
@@ -56,7 +57,7 @@ func (b *block) touch() { b.cached = nil }
 
 // compact reports whether blocks of this kind stand without space between.
 func (b *block) compact() bool {
-	return b.kind == blockTool || b.kind == blockThinking || b.kind == blockNote || b.kind == blockTitle
+	return b.kind == blockTool || b.kind == blockThinking || b.kind == blockNote || b.kind == blockWarning || b.kind == blockTitle
 }
 
 // rows returns the painted lines, none wider than d.width.
@@ -101,6 +102,8 @@ func (b *block) draw(md markdown, d drawing) []line {
 	case blockSystem:
 		bar := span{"┃ ", magenta}
 		return indent(text(plain), bar, bar)
+	case blockWarning:
+		return indent(text(yellow), span{"! ", yellow}, blank)
 	case blockError:
 		return indent(text(red), span{"✗ ", red}, blank)
 	}

@@ -31,7 +31,8 @@ type state struct {
 	confirm  string // what a yes ends: the worker with this run id, or everyWorker
 
 	paused     goclaw.Pause
-	parked     int            // deliveries that were told of
+	parked     int // deliveries that were told of
+	warned     map[string]bool
 	told       map[string]int // by run: how many of its takeovers were told
 	stale      bool           // something may have changed without a notice
 	refreshing bool
@@ -95,7 +96,7 @@ func newState(o Options) *state {
 	s := &state{
 		session: o.Session, model: o.Model, demo: o.Demo,
 		width: 80, height: 24, markdown: newMarkdown(ansi.WcWidth),
-		ended: map[string]bool{}, told: map[string]int{}, follow: true,
+		ended: map[string]bool{}, told: map[string]int{}, warned: map[string]bool{}, follow: true,
 	}
 	title := "GoClaw"
 	if o.Version != "" {
@@ -117,6 +118,14 @@ func (s *state) add(b *block) *block {
 func (s *state) note(text string) *block { return s.add(&block{kind: blockNote, text: text}) }
 
 func (s *state) fail(text string) { s.add(&block{kind: blockError, text: text}) }
+
+// warn tells what is wrong with the context, once.
+func (s *state) warn(text string) {
+	if !s.warned[text] {
+		s.warned[text] = true
+		s.add(&block{kind: blockWarning, text: text})
+	}
+}
 
 // remove takes blocks out of the conversation.
 func (s *state) remove(gone ...*block) {
@@ -271,6 +280,7 @@ const help = `/subagents  list, inspect, steer, cancel, resume and spawn workers
 /context    what the model is sent, by section
 /status     model, usage and state of this session
 /usage      what was spent
+/compact    sum up what was said, so that less is sent; say what matters
 /new        start afresh; what came before is kept
 /stop       stop the current turn; /stop all: its workers, too
 /pause      no model is called anywhere until /resume

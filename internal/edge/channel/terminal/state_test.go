@@ -86,6 +86,48 @@ func TestRefusedMessageIsGivenBack(t *testing.T) {
 	}
 }
 
+func TestWarnings(t *testing.T) {
+	s := newTest(60, 30, Options{})
+	run, w := own("run-1", goclaw.StateRunning), spawned("w1", "tides", goclaw.StateRunning)
+	other := own("run-2", goclaw.StateRunning)
+	other.Session = goclaw.MainKey("second")
+	applyAll(s, told(run, goclaw.NoticeWarning, "SOUL.md was cut: 12 characters dropped"), ran(run), ran(w),
+		told(run, goclaw.NoticeWarning, "SOUL.md was cut: 12 characters dropped"),
+		told(w, goclaw.NoticeWarning, "AGENTS.md is\x1b[2J not readable"),
+		told(other, goclaw.NoticeWarning, "elsewhere"),
+		told(run, goclaw.NoticeCompact, "90,000 to 12,000 tokens"), told(run, goclaw.NoticeText, "answer"))
+	has(t, s, "! SOUL.md was cut", "! tides: AGENTS.md is", "compacted: 90,000 to 12,000 tokens", "answer")
+	hasNot(t, s, "elsewhere")
+	if n := strings.Count(shot(t, s), "SOUL.md"); n != 1 {
+		t.Errorf("the warning is shown %d times", n)
+	}
+	if len(s.turns) != 1 {
+		t.Errorf("%d turns", len(s.turns))
+	}
+}
+
+func TestCompactIsShownLikeATurn(t *testing.T) {
+	s := newTest(60, 30, Options{})
+	todo := say(s, "/compact keep the names")
+	run := own("run-1", goclaw.StateQueued)
+	run.Trigger, run.Task = goclaw.TriggerCompact, "keep the names"
+	applyAll(s, ran(run)) // faster than the receipt
+	s.sent(sentMsg{id: todo[0].(sendEffect).id, receipt: goclaw.Receipt{Run: &run}})
+	has(t, s, "/compact keep the names (queued)")
+	run.State = goclaw.StateRunning
+	applyAll(s, ran(run), told(run, goclaw.NoticeCompact, "90,000 to 12,000 tokens"))
+	run.State, run.Result = goclaw.StateCompleted, "The conversation is summed up."
+	applyAll(s, ran(run))
+	has(t, s, "› /compact keep the names", "compacted: 90,000", "The conversation is summed up.")
+	if n := strings.Count(shot(t, s), "/compact"); n != 1 || len(s.pending) != 0 {
+		t.Errorf("the command is shown %d times, %d wait", n, len(s.pending))
+	}
+	elsewhere := own("run-2", goclaw.StateQueued)
+	elsewhere.Trigger, elsewhere.Task = goclaw.TriggerCompact, ""
+	applyAll(s, ran(elsewhere))
+	has(t, s, "/compact (queued)")
+}
+
 func TestForeignMessagesAreShown(t *testing.T) {
 	s := newTest(60, 20, Options{})
 	run := own("run-9", goclaw.StateQueued)

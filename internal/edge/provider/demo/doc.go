@@ -2,7 +2,8 @@
 // named "demo" whose single model, "demo/offline", needs no key and no network.
 //
 // It is a small, deterministic rule engine, not a language model, and says so:
-// every text that it writes starts with Label. It looks at nothing but the
+// every text that it writes starts with Label, but for the summary that a
+// compaction asks for, which carries its label inside. It looks at nothing but the
 // request, as a real model would, and does everything through the tools that
 // the request offers. So it shows the whole machinery of workers, announcements
 // and tools on the real files of a workspace.
@@ -18,6 +19,10 @@
 // As a worker it reads, lists, searches or runs what its task says; any other
 // task is taken as a research topic, which is looked up in the workspace's
 // files and answered with quotes, each with its path and line.
+//
+// Asked to compact a conversation, it lists by rules what was asked, how the
+// last replies began, and the workers, files and figures that were named; its
+// notes are what the person asked it to remember.
 //
 // It refuses to make things up: what no file says it does not claim, and a tool
 // that is missing or fails is reported as such. What it reads is only ever

@@ -49,6 +49,9 @@ type view struct {
 }
 
 func decide(req goclaw.ModelRequest) answer {
+	if compaction(req) {
+		return compact(req)
+	}
 	v := look(req)
 	if v.worker {
 		return v.work()

@@ -201,9 +201,26 @@ func (s *Store) Outbox(ctx context.Context, now goclaw.Millis, limit int) (due [
 	return due, err
 }
 
-// MarkOutbox records what became of a reply: pending and sending ones are due
-// again at the given time, parked ones are parked since then; sending counts
-// as an attempt.
+// TakeOutbox takes a reply that is due at now, for whoever is to send it: it is
+// being sent, which counts as an attempt, and is due again at until if nobody
+// says what became of it. It returns false if the reply is not due any more:
+// of several takers one gets it.
+func (s *Store) TakeOutbox(ctx context.Context, id string, now, until goclaw.Millis) (taken bool, err error) {
+	err = s.do(ctx, "take from outbox", func() error {
+		o := s.outbound(id)
+		if o == nil || o.State != "pending" && o.State != "sending" || o.NextAt > now {
+			return nil
+		}
+		o.State, o.NextAt, o.Error = "sending", until, ""
+		o.Attempts++
+		taken = true
+		return nil
+	})
+	return taken, err
+}
+
+// MarkOutbox records what became of a reply: a pending one is due again at the
+// given time, a parked one is parked since then.
 func (s *Store) MarkOutbox(ctx context.Context, id, state string, at goclaw.Millis, errText string) error {
 	return s.do(ctx, "mark outbox", func() error {
 		if err := store.CheckMark(state); err != nil {
@@ -214,10 +231,7 @@ func (s *Store) MarkOutbox(ctx context.Context, id, state string, at goclaw.Mill
 			return fmt.Errorf("outbound %s: %w", id, goclaw.ErrNotFound)
 		}
 		o.State, o.NextAt, o.Error, o.parkedAt = state, at, errText, 0
-		switch state {
-		case "sending":
-			o.Attempts++
-		case "parked":
+		if state == "parked" {
 			o.parkedAt = at
 		}
 		return nil

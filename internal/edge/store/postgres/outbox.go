@@ -49,9 +49,22 @@ func (s *Store) Outbox(ctx context.Context, now goclaw.Millis, limit int) ([]goc
 	return due, err
 }
 
-// MarkOutbox records what became of a reply: pending and sending ones are due
-// again at the given time, parked ones are parked since then; sending counts
-// as an attempt.
+// TakeOutbox takes a reply that is due at now, for whoever is to send it: it is
+// being sent, which counts as an attempt, and is due again at until if nobody
+// says what became of it. It returns false if the reply is not due any more:
+// of several takers one gets it.
+func (s *Store) TakeOutbox(ctx context.Context, id string, now, until goclaw.Millis) (bool, error) {
+	var taken int64
+	err := s.write(ctx, "take from outbox", func(t *tx) error {
+		count(t.write(`UPDATE outbox SET state = 'sending', next_at = $2, error = '', attempts = attempts + 1
+			WHERE id = $1 AND state IN ('pending', 'sending') AND next_at <= $3`, id, until, now), &taken)
+		return nil
+	})
+	return taken > 0 && err == nil, err
+}
+
+// MarkOutbox records what became of a reply: a pending one is due again at the
+// given time, a parked one is parked since then.
 func (s *Store) MarkOutbox(ctx context.Context, id, state string, at goclaw.Millis, errText string) error {
 	const op = "mark outbox"
 	if err := store.CheckMark(state); err != nil {
@@ -59,9 +72,8 @@ func (s *Store) MarkOutbox(ctx context.Context, id, state string, at goclaw.Mill
 	}
 	var marked int64
 	err := s.write(ctx, op, func(t *tx) error {
-		t.again = state != "sending"
+		t.again = true
 		count(t.write(`UPDATE outbox SET state = $2, next_at = $3, error = $4,
-				attempts = attempts + CASE WHEN $2 = 'sending' THEN 1 ELSE 0 END,
 				parked_at = CASE WHEN $2 = 'parked' THEN $3::bigint END
 			WHERE id = $1 AND state <> '`+store.Dismissed+`'`, id, state, at, errText), &marked)
 		return nil

@@ -147,7 +147,9 @@ func life(t *testing.T, s *postgres.Store, id string) {
 	must(s.Redirect(ctx, "of-"+id, parent.Session))
 	must(s.End(ctx, f, goclaw.Ending{State: goclaw.StateCompleted, Batch: goclaw.Batch{Now: 10, Consume: []string{"of-" + id}}, Return: &goclaw.Return{NextAt: 10},
 		Outbox: &goclaw.Outbound{ID: "reply-" + id, Session: parent.Session, Run: id}, Artifacts: []goclaw.ArtifactData{{Name: "a"}}}))
-	must(s.MarkOutbox(ctx, "reply-"+id, "sending", 10, ""))
+	if taken, err := s.TakeOutbox(ctx, "reply-"+id, 10, 10); err != nil || !taken {
+		t.Fatalf("taken %v, error %v", taken, err)
+	}
 	must(s.MarkOutbox(ctx, "reply-"+id, "sent", 10, ""))
 	_, err = s.Outbox(ctx, 10, 9)
 	must(err)

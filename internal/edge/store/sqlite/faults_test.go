@@ -205,6 +205,8 @@ func life(t *testing.T, s *Store) {
 	check(err)
 	_, err = s.Outbox(ctx, 1, 9)
 	check(err)
+	_, err = s.TakeOutbox(ctx, "o", 1, 1)
+	check(err)
 	check(s.MarkOutbox(ctx, "o", "sent", 1, ""))
 	check(s.Append(ctx, fence, goclaw.Batch{Now: 1, Consume: []string{"i"}}))
 	check(s.Post(ctx, "r2", goclaw.InboxItem{ID: "p", CreatedAt: 1}))

@@ -48,16 +48,29 @@ func (s *Store) Outbox(ctx context.Context, now goclaw.Millis, limit int) ([]goc
 	return due, err
 }
 
-// MarkOutbox records what became of a reply: pending and sending ones are due
-// again at the given time, parked ones are parked since then; sending counts
-// as an attempt.
+// TakeOutbox takes a reply that is due at now, for whoever is to send it: it is
+// being sent, which counts as an attempt, and is due again at until if nobody
+// says what became of it. It returns false if the reply is not due any more:
+// of several takers one gets it.
+func (s *Store) TakeOutbox(ctx context.Context, id string, now, until goclaw.Millis) (taken bool, err error) {
+	err = s.write(ctx, "take from outbox", func(ctx context.Context, t *tx) error {
+		n, err := t.exec(ctx, `UPDATE outbox SET state = 'sending', next_at = ?1, error = '', attempts = attempts + 1
+			WHERE id = ?2 AND state IN ('pending', 'sending') AND next_at <= ?3`, until, id, now)
+		taken = n > 0
+		return err
+	})
+	return taken && err == nil, err
+}
+
+// MarkOutbox records what became of a reply: a pending one is due again at the
+// given time, a parked one is parked since then.
 func (s *Store) MarkOutbox(ctx context.Context, id, state string, at goclaw.Millis, errText string) error {
 	const op = "mark outbox"
 	if err := store.CheckMark(state); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	return s.write(ctx, op, func(ctx context.Context, t *tx) error {
-		n, err := t.exec(ctx, `UPDATE outbox SET state = ?1, next_at = ?2, error = ?3, attempts = attempts + (?1 = 'sending'),
+		n, err := t.exec(ctx, `UPDATE outbox SET state = ?1, next_at = ?2, error = ?3,
 				parked_at = CASE WHEN ?1 = 'parked' THEN ?2 END
 			WHERE id = ?4 AND state <> '`+store.Dismissed+`'`, state, at, errText, id)
 		if err == nil && n == 0 {

@@ -191,7 +191,11 @@ func (p *pair) outbox(rt *rapid.T) {
 	limit := rapid.IntRange(0, 2).Draw(rt, "limit")
 	_, _ = both(p, "Outbox", func(s Store) ([]goclaw.Outbound, error) { return s.Outbox(p.ctx, p.now, limit) })
 	id := rapid.SampledFrom(append([]string{"none"}, p.posts...)).Draw(rt, "post")
-	state := rapid.SampledFrom([]string{"pending", "sending", "sent", "parked", "parked", "odd"}).Draw(rt, "state")
+	if rapid.Bool().Draw(rt, "take") {
+		_, _ = both(p, "TakeOutbox", func(s Store) (bool, error) { return s.TakeOutbox(p.ctx, id, p.now, p.now+1) })
+		return
+	}
+	state := rapid.SampledFrom([]string{"pending", "sent", "parked", "parked", "odd"}).Draw(rt, "state")
 	_ = bothDo(p, "MarkOutbox", func(s Store) error { return s.MarkOutbox(p.ctx, id, state, p.now+1, "why") })
 }
 

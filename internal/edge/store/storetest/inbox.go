@@ -223,9 +223,13 @@ func testOutbox(w *world) {
 	post("c1", "c", w.now+5)
 	due(0, "a1", "b1")
 	due(1, "a1")
-	mark("a1", "sending", w.now+10, "")
+	w.take("a1", w.now+10, true)
+	w.take("a1", w.now+10, false)
 	due(0, "b1")
 	mark("b1", "sent", 0, "")
+	w.take("b1", w.now+10, false)
+	w.take("c1", w.now+10, false)
+	w.take("none", w.now+10, false)
 	w.now += 5
 	due(0, "c1")
 	w.now += 5
@@ -234,12 +238,29 @@ func testOutbox(w *world) {
 		w.Fatalf("state %s after %d attempts", got.State, got.Attempts)
 	}
 	mark("a1", "pending", w.now, "no network")
-	mark("a1", "sending", w.now, "no network")
+	if got = due(0, "a1", "c1")[0]; got.State != "pending" || got.Error != "no network" {
+		w.Fatalf("state %s, error %q", got.State, got.Error)
+	}
+	w.take("a1", w.now, true)
+	w.take("a1", w.now, true) // its time is over: whoever had it is gone
 	got = due(0, "a1", "c1")[0]
 	w.same("row", got, goclaw.Outbound{ID: "a1", Session: goclaw.MainKey("a"), Run: "run-a1", Text: "text a1",
-		State: "sending", Attempts: 2, NextAt: w.now, Error: "no network", CreatedAt: start})
+		State: "sending", Attempts: 3, NextAt: w.now, CreatedAt: start})
 	mark("a1", "parked", 0, "gave up")
+	w.take("a1", w.now, false)
 	due(0, "a2", "c1")
 	w.fails("unknown reply", w.MarkOutbox(ctx, "none", "sent", 0, ""), goclaw.ErrNotFound)
-	w.refused("unknown state", w.MarkOutbox(ctx, "a2", "lost", 0, ""))
+	for _, state := range []string{"lost", "sending"} {
+		w.refused("a state that is no mark", w.MarkOutbox(ctx, "a2", state, 0, ""))
+	}
+}
+
+// take takes a reply now, until a time, and compares whether it got it.
+func (w *world) take(id string, until goclaw.Millis, want bool) {
+	w.Helper()
+	got, err := w.TakeOutbox(w.Context(), id, w.now, until)
+	w.ok(err)
+	if got != want {
+		w.Fatalf("TakeOutbox of %s: %v, want %v", id, got, want)
+	}
 }

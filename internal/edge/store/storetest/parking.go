@@ -76,7 +76,7 @@ func testParkedReplies(w *world) {
 		}
 		w.same("due", got, want)
 	}
-	w.ok(w.MarkOutbox(ctx, "r1", "sending", w.now, ""))
+	w.take("r1", w.now, true)
 	w.ok(w.MarkOutbox(ctx, "r1", "parked", w.now+1, "the service is down"))
 	w.ok(w.MarkOutbox(ctx, "r2", "parked", w.now+3, ""))
 	w.ok(w.Postpone(ctx, []string{"item"}, goclaw.Return{Parked: true}, w.now+2))
@@ -93,6 +93,7 @@ func testParkedReplies(w *world) {
 	w.ok(w.Dismiss(ctx, "r2", w.now))
 	due()
 	w.fails("Unpark after Dismiss", w.Unpark(ctx, "r2", w.now), goclaw.ErrNotFound)
+	w.take("r2", w.now, false)
 	w.fails("MarkOutbox after Dismiss", w.MarkOutbox(ctx, "r2", "pending", w.now, ""), goclaw.ErrNotFound)
 	w.ok(w.Unpark(ctx, "r1", w.now))
 	w.fails("a second Unpark", w.Unpark(ctx, "r1", w.now), goclaw.ErrNotFound)

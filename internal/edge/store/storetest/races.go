@@ -212,6 +212,31 @@ func testConcurrentPost(w *world) {
 	w.same("pending", w.pendingIDs(goclaw.SessionKey{}), []string{"same"})
 }
 
+// testConcurrentSenders: of several that want to send one reply, one may.
+func testConcurrentSenders(w *world) {
+	run := w.begin(w.turn("r", "a"), "o")
+	w.ok(w.End(w.Context(), run.Fence(), goclaw.Ending{State: goclaw.StateCompleted, Batch: goclaw.Batch{Now: w.now},
+		Outbox: &goclaw.Outbound{ID: "reply", Session: run.Session, Run: run.ID, Text: "text"}}))
+	for try := 1; try <= 5; try++ {
+		var got atomic.Int64
+		together(8, func(int) {
+			taken, err := w.TakeOutbox(w.Context(), "reply", w.now, w.now+10)
+			if err != nil {
+				w.Errorf("TakeOutbox: %v", err)
+			}
+			if taken {
+				got.Add(1)
+			}
+		})
+		w.now += 10
+		due, err := w.Outbox(w.Context(), w.now, 0)
+		w.ok(err)
+		if got.Load() != 1 || len(due) != 1 || due[0].Attempts != try {
+			w.Fatalf("%d took the reply, want 1; then due: %+v", got.Load(), due)
+		}
+	}
+}
+
 // testConcurrentReserve: twenty workers of a tree may never hold more than the
 // tree may spend.
 func testConcurrentReserve(w *world) {

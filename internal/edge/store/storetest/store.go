@@ -97,10 +97,15 @@ type Outbox interface {
 	// all.
 	Outbox(ctx context.Context, now goclaw.Millis, limit int) ([]goclaw.Outbound, error)
 
-	// MarkOutbox records what became of a reply: pending and sending ones are
-	// due again at the given time, parked ones are parked since then; the
-	// state sending counts as an attempt. ErrNotFound if there is no such
-	// reply, or it was dismissed.
+	// TakeOutbox takes a reply that is due at now, for whoever is to send it:
+	// it is being sent, which counts as an attempt, and is due again at until
+	// if nobody says what became of it. It returns false if the reply is not
+	// due any more: of several takers one gets it.
+	TakeOutbox(ctx context.Context, id string, now, until goclaw.Millis) (bool, error)
+
+	// MarkOutbox records what became of a reply: a pending one is due again at
+	// the given time, a parked one is parked since then. ErrNotFound if there
+	// is no such reply, or it was dismissed.
 	MarkOutbox(ctx context.Context, id, state string, at goclaw.Millis, errText string) error
 }
 

@@ -145,6 +145,7 @@ func racesExamples() []example {
 		{"concurrent reservations", testConcurrentReserve},
 		{"concurrent rates", testConcurrentRate},
 		{"concurrent posts", testConcurrentPost},
+		{"concurrent senders", testConcurrentSenders},
 		{"race of suspend and post", testRaceSuspendPost},
 		{"race of suspend and a worker's end", testRaceSuspendEnd},
 		{"race of the last workers", testRaceLastWorkers},

@@ -120,7 +120,7 @@ func (t *Tool) Call(ctx context.Context, in goclaw.Invocation) goclaw.ToolResult
 	}
 	reach, err := tool.Open(tool.Scope{
 		Workspace: in.Profile.Workspace, Home: t.options.Home,
-		Strict: in.Profile.Strict, Run: in.Fence.Run,
+		Access: in.Profile.Access(in.Session, in.Fence.Run),
 	})
 	if err != nil {
 		return goclaw.ToolError(fmt.Sprintf("exec: %v", err))
@@ -158,9 +158,13 @@ func (t *Tool) job(ctx context.Context, reach *tool.Reach, store *store, a argum
 	if err != nil {
 		return sandbox.Job{}, err
 	}
+	lent := make([]sandbox.Lent, len(hidden.Lent))
+	for i, l := range hidden.Lent {
+		lent[i] = sandbox.Lent(l)
+	}
 	return sandbox.Job{
 		Command: a.Command, Dir: filepath.Join(reach.Base(), filepath.FromSlash(dir)), Env: t.options.Env,
-		Workspace: reach.Base(), Private: hidden.Private, StageDir: store.stages,
+		Workspace: reach.Base(), Private: hidden.Private, Kept: hidden.Kept, Lent: lent, Rule: hidden.Rule, StageDir: store.stages,
 		Hidden: hidden.Paths, Shown: hidden.Shown,
 		ReadOnly: slices.Clone(t.options.ReadOnly), Network: t.options.Network,
 	}, nil

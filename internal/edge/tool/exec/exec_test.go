@@ -38,6 +38,7 @@ type fixture struct {
 	home   string
 	tool   *exec.Tool
 	strict bool
+	named  []string
 	runID  string
 }
 
@@ -113,7 +114,7 @@ func (f *fixture) call(ctx context.Context, args map[string]any) goclaw.ToolResu
 	return f.tool.Call(ctx, goclaw.Invocation{
 		Call:    goclaw.ToolCall{ID: "1", Name: "exec", Arguments: string(raw)},
 		Fence:   goclaw.Fence{Run: f.runID},
-		Profile: goclaw.Profile{Workspace: f.ws, Strict: f.strict},
+		Profile: goclaw.Profile{Workspace: f.ws, Strict: f.strict, Inherit: f.named},
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -22,6 +23,9 @@ func (c *call) edit(ctx context.Context, a editArgs) (string, error) {
 		return "", c.explain(ctx, a.Path, err)
 	}
 	defer dir.Close()
+	if err := c.reach.AllowChange(path.Join(dir.Path, name)); err != nil {
+		return "", fmt.Errorf("%s: %w", a.Path, err)
+	}
 	defer c.seen.lock(c.key(dir, name))()
 	data, info, err := load(dir, name)
 	if err != nil {

@@ -24,6 +24,7 @@ type desk struct {
 	ws     string
 	tools  map[string]goclaw.Tool
 	strict bool
+	named  []string
 	peer   string // whose session calls
 }
 
@@ -52,7 +53,7 @@ func (d *desk) call(ctx context.Context, name string, a args) goclaw.ToolResult 
 		Call:    goclaw.ToolCall{ID: "1", Name: name, Arguments: string(raw)},
 		Fence:   goclaw.Fence{Run: "mine"},
 		Session: goclaw.APIKey("main", d.peer),
-		Profile: goclaw.Profile{Workspace: d.ws, Strict: d.strict},
+		Profile: goclaw.Profile{Workspace: d.ws, Strict: d.strict, Inherit: d.named},
 	})
 }
 

@@ -73,7 +73,7 @@ func (h handler[A]) Call(ctx context.Context, in goclaw.Invocation) goclaw.ToolR
 	}
 	reach, err := tool.Open(tool.Scope{
 		Workspace: in.Profile.Workspace, Home: h.kit.options.Home,
-		Strict: in.Profile.Strict, Run: in.Fence.Run,
+		Access: in.Profile.Access(in.Session, in.Fence.Run),
 	})
 	if err != nil {
 		return goclaw.ToolError(fmt.Sprintf("%s: %v", h.spec.Name, err))

@@ -33,6 +33,9 @@ func (c *call) write(_ context.Context, a writeArgs) (string, error) {
 	if rel == "." || strings.HasSuffix(a.Path, "/") {
 		return "", fmt.Errorf("%s: is a folder; give a file name", a.Path)
 	}
+	if err := c.reach.AllowChange(rel); err != nil {
+		return "", fmt.Errorf("%s: %w", a.Path, err)
+	}
 	dir, err := c.reach.MakeDir(path.Dir(rel))
 	if errors.Is(err, syscall.ENOTDIR) {
 		return "", fmt.Errorf("%s: a part of this path is a file, not a folder", a.Path)

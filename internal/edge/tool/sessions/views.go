@@ -3,7 +3,6 @@ package sessions
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"goclaw"
 )
@@ -24,70 +23,24 @@ func (d deps) list(ctx context.Context, in goclaw.Invocation) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	asked, err := d.mine(ctx, in.Session, goclaw.RunFilter{})
+	if err != nil {
+		return nil, err
+	}
+	requester := map[goclaw.SessionKey]goclaw.SessionKey{}
+	for _, r := range asked {
+		requester[r.Session] = r.Requester
+	}
+	access := in.Profile.Access(in.Session, in.Fence.Run)
 	out := []session{}
 	for _, s := range all {
-		if s.Agent != in.Session.Agent || s.DeletedAt != 0 || len(out) == q.Limit {
+		ok, _ := access.MaySee(goclaw.Thing{Session: s.Key, Requester: requester[s.Key]})
+		if !ok || s.DeletedAt != 0 || len(out) == q.Limit {
 			continue
 		}
 		out = append(out, session{s.Key.String(), s.Key.Kind, s.Turns, s.UpdatedAt.Time().Format("2006-01-02 15:04Z")})
 	}
 	return out, nil
-}
-
-type line struct {
-	Role string `json:"role"`
-	Text string `json:"text"`
-}
-
-func (d deps) history(ctx context.Context, in goclaw.Invocation) (any, error) {
-	q := struct {
-		SessionKey string
-		Limit      int
-	}{Limit: 20}
-	if err := json.Unmarshal([]byte(in.Call.Arguments), &q); err != nil {
-		return nil, goclaw.BadRequest("arguments: " + err.Error())
-	}
-	key, err := goclaw.ParseSessionKey(q.SessionKey)
-	if err != nil {
-		return nil, err
-	}
-	if in.Session.IsWorker() && key != in.Session {
-		return goclaw.Forbidden("a worker can't read other sessions"), nil
-	}
-	if key.Agent != in.Session.Agent {
-		return goclaw.Forbidden(fmt.Sprintf("%s belongs to another agent", key)), nil
-	}
-	logs, err := d.transcripts.History(ctx, key, 0)
-	if err != nil {
-		return nil, err
-	}
-	lines := []line{}
-	for _, l := range logs {
-		lines = append(lines, said(l.Events)...)
-	}
-	if len(lines) == 0 {
-		return nil, goclaw.BadRequest(fmt.Sprintf("%s has no transcript (sessions_list shows the sessions)", key))
-	}
-	return lines[max(0, len(lines)-q.Limit):], nil
-}
-
-func said(events []goclaw.Event) []line {
-	var lines []line
-	for _, e := range events {
-		switch {
-		case e.Prompt != nil:
-			lines = append(lines, line{"user", e.Prompt.Input.PlainText()})
-		case e.Model != nil:
-			text := e.Model.Message.PlainText()
-			for _, c := range e.Model.Message.Calls() {
-				text += fmt.Sprintf(" [%s %s]", c.Name, clip(c.Arguments))
-			}
-			lines = append(lines, line{"assistant", text})
-		case e.Result != nil:
-			lines = append(lines, line{"tool", e.Result.Name + ": " + clip(e.Result.Content)})
-		}
-	}
-	return lines
 }
 
 func (d deps) status(ctx context.Context, in goclaw.Invocation) (any, error) {

@@ -142,14 +142,14 @@ func said(s *snapshot) map[string]int {
 	text := all.String()
 	for _, r := range s.runs {
 		if r.Trigger == goclaw.TriggerSpawn && r.State.Ended() && r.Announce != goclaw.AnnounceNone {
-			counts[r.ID] = strings.Count(text, opening(r.ID))
+			counts[r.ID] = strings.Count(text, opening(r))
 		}
 	}
 	return counts
 }
 
 // opening is how the announcement of a run begins.
-func opening(id string) string { return "[Subagent: " + id + "] " }
+func opening(r goclaw.Run) string { return "[Subagent: " + r.Name() + "] " }
 
 // spoken is everything that a session's transcript holds.
 func spoken(s *snapshot, key goclaw.SessionKey) string {
@@ -217,7 +217,7 @@ func checkFamily(s *snapshot, r *goclaw.Run, parked map[string]bool, crashed boo
 		return ""
 	}
 	parent := s.run(r.Parent)
-	told := strings.Contains(spoken(s, r.Requester), opening(r.ID))
+	told := strings.Contains(spoken(s, r.Requester), opening(*r))
 	if parent.State == goclaw.StateCompleted && r.Announce != goclaw.AnnounceNone && !told && !parked[r.ID] {
 		return fmt.Sprintf("%s completed, and was not told the result of its worker %s", parent.ID, r.ID)
 	}

@@ -18,7 +18,7 @@ func (x *explorer) alone(i int32, s state) bool {
 			continue
 		}
 		for _, id := range p.jobs {
-			if id == 0 || !x.private(s, n, p, id) {
+			if id == 0 || x.rival(s, id) || !x.private(s, n, p, id) {
 				continue
 			}
 			for _, c := range x.ask(question{'j', p.index, p.life, 0, s.snap, s.now, id}) {
@@ -28,6 +28,20 @@ func (x *explorer) alone(i int32, s state) bool {
 		}
 	}
 	return false
+}
+
+// rival reports whether there is another job for the same run: it may be about
+// to read what this one writes.
+func (x *explorer) rival(s state, id int32) bool {
+	run, n := x.jobs.get(id).run, 0
+	for _, proc := range s.procs {
+		for _, other := range x.procs.get(proc).jobs {
+			if other != 0 && x.jobs.get(other).run == run {
+				n++
+			}
+		}
+	}
+	return n > 1
 }
 
 // spent reports whether nothing more can befall a job from outside: no crash,
@@ -56,6 +70,11 @@ func (x *explorer) isPrivate(s state, n int, p process, j job) bool {
 	ours := r.State == goclaw.StateRunning && r.Epoch == j.epoch && r.Owner == p.owner()
 	if !ours || j.stop != goOn || r.CancelAt != 0 || r.Deadline != 0 || r.Trigger == goclaw.TriggerAnnouncement {
 		return false
+	}
+	for i := range snap.runs { // nobody may end, and cancel the run with its end
+		if above := &snap.runs[i]; !above.State.Ended() && (above.Deadline != 0 || above.CancelAt != 0) {
+			return false
+		}
 	}
 	for other := range s.procs { // nobody may take the run
 		if other != n && snap.leases[p.owner()] <= x.clock(s, other) {

@@ -205,14 +205,17 @@ func (b bubblewrap) options(job Job, s *stage) []string {
 		a = append(a, "--bind", s.path, job.Workspace)
 		for _, names := range [][]string{s.folders, s.files} {
 			for _, name := range names {
-				p := filepath.Join(job.Workspace, name)
-				a = append(a, "--bind", p, p)
+				p, bind := filepath.Join(job.Workspace, name), "--bind"
+				if job.keeps(name) {
+					bind = "--ro-bind"
+				}
+				a = append(a, bind, p, p)
 			}
 		}
 	}
 	inside, sealInside := masks(job, func(path string) bool {
 		name := top(path, job.Workspace)
-		return name != "" && (s == nil || s.shows(name))
+		return name != "" && (s == nil || s.shows(name) && !job.lendsIn(name))
 	})
 	a = append(a, inside...)
 	// Mount points can be made no more once a mask is read-only.

@@ -33,6 +33,14 @@
 //   - a command that was running already doesn't see what others put at the
 //     root meanwhile, until another job begins.
 //
+// Entries that are Kept may be read, and not changed: their folders are mounted
+// (with Landlock: granted) read-only, their files are copies on the stage, and
+// so are the Lent files of folders that are private otherwise. What a command
+// does to a copy, or makes under such a name, is discarded and reported. This
+// holds for names at the root: a second name that such a file has deeper in
+// the workspace, or a link at the root to a file there, doesn't protect that
+// one.
+//
 // A stage that a killed program left is removed by the next job.
 //
 // # Limits of Landlock

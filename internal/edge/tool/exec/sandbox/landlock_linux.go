@@ -104,7 +104,15 @@ func (l landlocked) Run(ctx context.Context, job Job) (Result, error) {
 	o.Dir = s.dir(job.Dir)
 	o.WriteDirs = append(o.WriteDirs, s.path)
 	for name := range s.placed {
-		o.grant(job, filepath.Join(job.Workspace, name))
+		path := filepath.Join(job.Workspace, name)
+		if !job.keeps(name) {
+			o.grant(job, path)
+		} else if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink == 0 {
+			o.grantReading(job, path)
+		}
+	}
+	for _, lent := range job.Lent {
+		o.ReadFiles = append(o.ReadFiles, lent.Path)
 	}
 	code, err := l.run(ctx, job, o)
 	discarded, leaveErr := s.leave()

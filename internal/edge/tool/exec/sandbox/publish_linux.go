@@ -42,12 +42,19 @@ func (s *stage) publish() ([]string, error) {
 	}
 	p := &publication{stage: s, seen: map[string]bool{}}
 	for _, name := range names {
-		if s.job.Private(name) {
-			p.discard(name, "the name is private")
-			continue // it goes with the stage
+		_, lent := s.lent[name]
+		switch {
+		case s.job.lendsIn(name):
+			p.returnLoans(name)
+		case s.job.Private(name):
+			p.discard(name, "the name is private") // it goes with the stage
+		case lent || s.job.keeps(name):
+			p.returnLoan(src, name)
+		default:
+			p.entry(src, dst, name, name)
 		}
-		p.entry(src, dst, name, name)
 	}
+	p.missedLoans()
 	p.removals(dst)
 	slices.Sort(p.discarded)
 	return p.discarded, nil
@@ -257,6 +264,10 @@ func (p *publication) removals(dst *os.File) {
 			continue
 		}
 		delete(p.base, path)
+		if p.job.keeps(path) {
+			p.discard(path, keptReason)
+			continue
+		}
 		if slices.Contains(p.folders, path) || slices.Contains(p.files, path) {
 			p.discard(path, "can't be removed or renamed by this command")
 			continue

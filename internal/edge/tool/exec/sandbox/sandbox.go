@@ -35,7 +35,14 @@ type Job struct {
 	// Private reports whether an entry at the workspace's root must neither
 	// be seen nor be made; nil if there is none. See the package comment.
 	Private func(name string) bool
-	// Rule names what Private hides: jobs of one workspace share a stage only
+	// Kept reports whether an entry at the root may be seen, and neither be
+	// changed nor be made; nil if there is none. Files of that kind are shown
+	// as copies, folders read-only. It is for jobs with Private.
+	Kept func(name string) bool
+	// Lent are files within folders that Private hides; copies of them are
+	// shown all the same.
+	Lent []Lent
+	// Rule names what Private hides and Kept keeps: jobs of one workspace share a stage only
 	// if their rules have one name.
 	Rule string
 	// StageDir is an existing folder on the workspace's file system for what
@@ -48,6 +55,12 @@ type Job struct {
 
 	ReadOnly []string // further files and folders of the host that it may read
 	Network  bool
+}
+
+// Lent is a file that is shown as a copy.
+type Lent struct {
+	Name string // where: relative to the workspace, with slashes
+	Path string // the file
 }
 
 // Result is how a command ended.

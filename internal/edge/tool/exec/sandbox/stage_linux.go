@@ -40,6 +40,8 @@ type shared struct {
 	// compared: the stage's entries, by path from its root. What differs from
 	// it in the stage was done by a command.
 	base map[string]stamp
+	// lent are the copies on the stage, by path from its root.
+	lent map[string]loan
 }
 
 // stage is a job's part in a shared stage.
@@ -80,7 +82,7 @@ func (a *stages) join(job Job, p placer) (*stage, error) {
 		if err != nil {
 			return nil, fmt.Errorf("stage the workspace: %w", err)
 		}
-		sh = &shared{path: path, lock: lock, base: map[string]stamp{}}
+		sh = &shared{path: path, lock: lock, base: map[string]stamp{}, lent: map[string]loan{}}
 		if err := os.Chmod(path, 0o755); err != nil {
 			sh.remove()
 			return nil, fmt.Errorf("stage the workspace: %w", err)
@@ -185,7 +187,17 @@ func (s *stage) fill(p placer) error {
 		}
 		delete(s.base, path)
 	}
+	for name := range maps.Clone(s.lent) {
+		if !strings.Contains(name, "/") && !there[name] {
+			if err := s.takeBack(name); err != nil {
+				return err
+			}
+		}
+	}
 	if err := s.withdrawRenamed(); err != nil {
+		return err
+	}
+	if err := s.lendAll(); err != nil {
 		return err
 	}
 	staged, err := os.ReadDir(s.path)
@@ -195,21 +207,21 @@ func (s *stage) fill(p placer) error {
 	return err
 }
 
-// withdrawRenamed takes back what has become private since it was placed:
-// whoever saves a private file by way of a temporary one may have renamed that
-// a moment ago.
+// withdrawRenamed takes back what has become private, or may be changed no
+// more, since it was placed: whoever saves such a file by way of a temporary
+// one may have renamed that a moment ago.
 func (s *stage) withdrawRenamed() error {
 	entries, err := os.ReadDir(s.job.Workspace)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if !s.job.Private(e.Name()) {
+		if !s.job.Private(e.Name()) && !s.job.keeps(e.Name()) {
 			continue
 		}
 		private := stampAt(filepath.Join(s.job.Workspace, e.Name()))
 		for path, was := range maps.Clone(s.base) {
-			if was.same(private) && !strings.Contains(path, "/") {
+			if was.same(private) && !strings.Contains(path, "/") && path != e.Name() {
 				_ = os.Remove(filepath.Join(s.path, path))
 				delete(s.base, path)
 			}
@@ -223,6 +235,14 @@ func (s *stage) withdrawRenamed() error {
 func (s *stage) put(e fs.DirEntry, p placer) error {
 	name := e.Name()
 	host, staged := filepath.Join(s.job.Workspace, name), filepath.Join(s.path, name)
+	if e.Type().IsRegular() && s.job.keeps(name) {
+		return s.lend(name, host)
+	}
+	if _, ok := s.lent[name]; ok {
+		if err := s.takeBack(name); err != nil {
+			return err
+		}
+	}
 	was, known := s.base[name]
 	now := stampAt(staged)
 	ours := now == was // the stage has what it was given, or neither has anything

@@ -1,0 +1,15 @@
+//go:build unix
+
+package workspace
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// onlyName reports whether a file has one name only; known is false where that
+// can't be told.
+func onlyName(info fs.FileInfo) (only, known bool) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink == 1, ok
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -24,6 +25,7 @@ import (
 	"goclaw/internal/edge/tool/exec"
 	"goclaw/internal/edge/tool/file"
 	"goclaw/internal/edge/tool/sessions"
+	"goclaw/internal/edge/trust"
 	"goclaw/internal/edge/web"
 	"goclaw/internal/edge/workspace"
 	"goclaw/internal/runtime/engine"
@@ -73,7 +75,7 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		return err
 	}
 	for _, id := range s.agentIDs() {
-		fresh, err := prepareWorkspace(s.rules.Agents[id])
+		fresh, err := prepareWorkspace(s.rules.Agents[id], s.trust, a.began)
 		if err != nil {
 			return err
 		}
@@ -88,15 +90,16 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 	a.exec = exec.New(exec.Options{
 		Home: string(a.home), DefaultTimeout: time.Duration(s.exec.TimeoutSeconds) * time.Second,
 		MaxOutput: s.exec.MaxOutputBytes, Network: s.exec.Network, ReadOnly: s.exec.ReadOnly,
+		Shelves: s.skills.Shelves,
 	})
-	tools := append(file.Tools(file.Options{Home: string(a.home)}), a.exec)
+	tools := append(file.Tools(file.Options{Home: string(a.home), Shelves: s.skills.Shelves}), a.exec)
 	broker := feed.New()
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
 	a.engine, err = engine.New(engine.Options{
-		Store: a.store, Models: s.models, Files: workspace.NewLoader(s.files), Tools: tools, Rules: s.rules,
+		Store: a.store, Models: s.models, Files: workspace.NewLoader(s.files), Tools: tools, Rules: s.rules, Skills: s.skills,
 		Owner:     fmt.Sprintf("%s/%d/%s", host, os.Getpid(), uuid.NewString()[:8]),
 		SoleOwner: a.lock != nil && !s.shared(), Lease: s.lease,
 		MaxWorkers: s.maxWorkers, MaxPerLane: s.maxPerLane, MaxPerAgent: s.maxPerAgent,
@@ -143,14 +146,25 @@ func (a *app) pickToken() (string, error) {
 	return newToken(), nil
 }
 
-// prepareWorkspace lays out an agent's folder if it is fresh, and says so.
-func prepareWorkspace(a definition.Agent) (fresh bool, err error) {
+// prepareWorkspace lays out an agent's folder if it is fresh, and says so. One
+// in which there was nothing at all is trusted from then on: nothing came with
+// it.
+func prepareWorkspace(a definition.Agent, trusted *trust.Store, now time.Time) (fresh bool, err error) {
 	if info, err := os.Stat(a.Workspace); err == nil && !info.IsDir() {
 		return false, usagef("workspace of agent %s: %s is a file; choose a folder with --workspace, or workspace in the configuration", a.ID, a.Workspace)
+	}
+	before, err := os.ReadDir(a.Workspace)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("workspace of agent %s: %w", a.ID, err)
 	}
 	created, err := workspace.Prepare(a.Workspace)
 	if err != nil {
 		return false, fmt.Errorf("agent %s: %w", a.ID, err)
+	}
+	if len(created) > 0 && len(before) == 0 && !trusted.Inherent(a.Workspace) {
+		if _, err := trusted.Trust(a.Workspace, now); err != nil {
+			return false, fmt.Errorf("agent %s: %w", a.ID, err)
+		}
 	}
 	return len(created) > 0, nil
 }

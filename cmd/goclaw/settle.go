@@ -21,6 +21,7 @@ import (
 	"goclaw/internal/edge/provider/demo"
 	"goclaw/internal/edge/provider/openai"
 	"goclaw/internal/edge/tool/sessions"
+	"goclaw/internal/edge/trust"
 	"goclaw/internal/edge/workspace"
 )
 
@@ -34,6 +35,8 @@ type settings struct {
 	override string // the model that a flag or the environment names
 	rules    definition.Rules
 	files    workspace.Options
+	trust    *trust.Store
+	skills   *skillset
 	exec     config.Exec
 	addr     string
 	token    string // of the environment or the configuration; "" leaves the home's
@@ -79,6 +82,8 @@ func (c *cli) locate() (settings, config.Config, error) {
 	if err != nil {
 		return settings{}, config.Config{}, usage(err)
 	}
+	s.trust = trust.New(dir)
+	s.skills = newSkillset(s.home, s.trust, cfg.Skills, c.Getenv)
 	s.addr = cmp.Or(cfg.Gateway.Addr, defaultAddr)
 	given := c.Getenv("GOCLAW_TOKEN")
 	if err := checkToken(given); err != nil {
@@ -239,13 +244,9 @@ func (s *settings) addRules(c *cli, cfg config.Config) error {
 	}
 	s.maxPerAgent = map[string]int{}
 	for _, a := range cfg.AllAgents() {
-		dir := a.WorkspaceIn(string(s.home))
-		if a.ID == config.DefaultAgent && c.workspace != "" {
-			dir = c.workspace
-		}
-		dir, err := filepath.Abs(dir)
+		dir, err := c.workspaceOf(s.home, a)
 		if err != nil {
-			return fmt.Errorf("workspace of agent %s: %w", a.ID, err)
+			return err
 		}
 		model := a.Model
 		if model == "" || s.override != "" {
@@ -253,7 +254,7 @@ func (s *settings) addRules(c *cli, cfg config.Config) error {
 		}
 		s.rules.Agents[a.ID] = definition.Agent{
 			ID: a.ID, Name: a.Name, Workspace: dir, Model: model, Thinking: a.Thinking,
-			Tools: policies(a.Tools), Budget: a.Budget, Subagents: subagents(a.Subagents),
+			Tools: policies(a.Tools), Skills: a.Skills, Budget: a.Budget, Subagents: subagents(a.Subagents),
 		}
 		if n := a.Subagents.MaxConcurrent; n > 0 {
 			s.maxPerAgent[a.ID] = n
@@ -264,6 +265,19 @@ func (s *settings) addRules(c *cli, cfg config.Config) error {
 	s.archiveAfter, s.announceAttempts = main.ArchiveAfter, main.AnnounceAttempts
 	s.announceWindow, s.announceMaxWait = main.AnnounceWindow, main.AnnounceMaxWait
 	return nil
+}
+
+// workspaceOf is an agent's folder, absolute.
+func (c *cli) workspaceOf(h home, a config.AgentConfig) (string, error) {
+	dir := a.WorkspaceIn(string(h))
+	if a.ID == config.DefaultAgent && c.workspace != "" {
+		dir = c.workspace
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("workspace of agent %s: %w", a.ID, err)
+	}
+	return dir, nil
 }
 
 // addSpending settles what models cost and how fast providers may be asked.

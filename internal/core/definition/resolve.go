@@ -32,6 +32,7 @@ type Agent struct {
 	Model     string
 	Thinking  string
 	Tools     []Policy // all of them must allow a tool
+	Skills    []string // those that its own sessions know of; nil: all
 	Budget    goclaw.Budget
 	Subagents Subagents
 
@@ -122,7 +123,7 @@ func (r Rules) Main(agentID, model, thinking string) (goclaw.Profile, error) {
 	}
 	return goclaw.Profile{
 		Agent: a.ID, Workspace: a.Workspace, Model: m, Thinking: first(thinking, a.Thinking, "off"),
-		Tools: filter(r.Tools, a.Tools...), PromptMode: goclaw.PromptFull, Inherit: r.MainFiles,
+		Tools: filter(r.Tools, a.Tools...), PromptMode: goclaw.PromptFull, Inherit: r.MainFiles, Skills: a.Skills,
 		TimeoutMs:     timeout(0, a.Budget.Run),
 		MaxSpawnDepth: a.Subagents.MaxSpawnDepth, MaxChildren: a.Subagents.MaxChildren,
 		MaxTreeRuns: a.Subagents.MaxTreeRuns, Budget: a.Budget,
@@ -191,7 +192,7 @@ func (r Rules) Worker(q goclaw.SpawnRequest, from Requester) (goclaw.Profile, *g
 		Agent: target.ID, Workspace: target.Workspace, Model: model,
 		Thinking:   first(q.Thinking, target.Subagents.Thinking, from.Profile.Thinking, "off"),
 		Tools:      r.workerTools(target, from, depth),
-		PromptMode: goclaw.PromptMinimal, Inherit: files, Strict: true,
+		PromptMode: goclaw.PromptMinimal, Inherit: files, Strict: true, Skills: []string{},
 		TimeoutMs:     timeout(given, target.Subagents.Budget),
 		MaxSpawnDepth: from.Profile.MaxSpawnDepth, MaxChildren: target.Subagents.MaxChildren,
 		// The limits of a tree are its root's, whoever's workers are in it.

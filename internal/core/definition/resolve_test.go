@@ -151,7 +151,7 @@ func TestWorker(t *testing.T) {
 			}
 			want := goclaw.Profile{
 				Agent: "main", Workspace: "/ws", Model: "p/main", Thinking: "off", Tools: sorted(slices.Clone(workerTools)...),
-				PromptMode: goclaw.PromptMinimal, Inherit: []string{"AGENTS.md"}, Strict: true, MaxSpawnDepth: 1, MaxChildren: 5,
+				PromptMode: goclaw.PromptMinimal, Inherit: []string{"AGENTS.md"}, Strict: true, Skills: []string{}, MaxSpawnDepth: 1, MaxChildren: 5,
 			}
 			if tc.want != nil {
 				tc.want(&want)

@@ -62,7 +62,7 @@ func (j *job) compactAsAsked() error {
 	if plan.IsZero() {
 		return j.end(turn.Action{State: goclaw.StateCompleted, Result: "Nothing to compact: the conversation is short."})
 	}
-	return j.compact(plan, j.r.Task)
+	return j.compact(plan)
 }
 
 // makeRoom compacts the session if its next request would pass limit tokens (0:
@@ -75,7 +75,7 @@ func (j *job) makeRoom(limit int64) (made bool, err error) {
 	if plan.IsZero() {
 		return false, nil // the turn itself is what is long
 	}
-	return true, j.compact(plan, "")
+	return true, j.compact(plan)
 }
 
 func (j *job) plan(limit int64, summarise bool) compact.Plan {
@@ -131,10 +131,10 @@ func after(s turn.State) turn.State {
 
 // compact shortens what the model sees and records that. A summary is a model
 // call like any other; if none comes of it, the record's own words stand there.
-func (j *job) compact(plan compact.Plan, instructions string) error {
+func (j *job) compact(plan compact.Plan) error {
 	done := goclaw.CompactEvent{Through: plan.Through, Trimmed: plan.Trimmed, Before: j.size(), Day: j.e.day()}
 	if plan.Through > 0 {
-		if err := j.summarise(&done, instructions); err != nil {
+		if err := j.summarise(&done); err != nil {
 			return err
 		}
 	}
@@ -155,21 +155,33 @@ func (j *job) look() {
 	j.history = j.view.Transcript(j.logs)
 }
 
-// summarise asks the model for a summary of the runs up to done.Through. The
-// request repeats what the last one began with, so that most of it is cached.
-func (j *job) summarise(done *goclaw.CompactEvent, instructions string) error {
-	var older []goclaw.RunLog
-	for _, l := range j.logs {
-		if l.Run.Ordinal <= done.Through {
-			older = append(older, l)
-		}
+// summaryRequest asks for a summary of the runs up to an ordinal. It repeats
+// what the last request began with, so that most of it is cached.
+func (j *job) summaryRequest(model string, through int64) goclaw.ModelRequest {
+	var instructions string
+	if j.r.Trigger == goclaw.TriggerCompact {
+		instructions = j.r.Task
 	}
-	ask := append(j.view.Transcript(older), compact.Request(instructions))
+	req := j.request(model)
+	req.Messages = append(j.view.Transcript(upTo(j.logs, through)), compact.Request(instructions))
+	req.MaxTokens = maxSummary
+	return req
+}
+
+func upTo(logs []goclaw.RunLog, through int64) []goclaw.RunLog {
+	n := 0
+	for n < len(logs) && logs[n].Run.Ordinal <= through {
+		n++
+	}
+	return logs[:n]
+}
+
+// summarise asks the model for a summary of the runs up to done.Through.
+func (j *job) summarise(done *goclaw.CompactEvent) error {
+	older := upTo(j.logs, done.Through)
 	began := time.Now()
 	reply, tries, err := j.stream(func(model string) goclaw.ModelRequest {
-		req := j.request(model)
-		req.Messages, req.MaxTokens = ask, maxSummary
-		return req
+		return j.summaryRequest(model, done.Through)
 	}, false)
 	if err != nil {
 		return fmt.Errorf("compact the conversation: %w", err)
@@ -177,7 +189,7 @@ func (j *job) summarise(done *goclaw.CompactEvent, instructions string) error {
 	j.e.o.Hook("compact.after")
 	done.Call = &goclaw.ModelEvent{
 		Message: reply.Message, Stop: reply.Stop, Usage: j.priced(j.counted(reply)),
-		Model: reply.Model, TookMs: time.Since(began).Milliseconds(), Tries: tries, MaxTokens: maxSummary,
+		Model: reply.Model, TookMs: time.Since(began).Milliseconds(), Tries: tries, MaxTokens: j.maxTokens,
 	}
 	summary, notes, ok := compact.Parse(reply.Message.PlainText())
 	if !ok {

@@ -65,7 +65,7 @@ func (e *Engine) AsSent(ctx context.Context, id string, step int) (goclaw.Sent, 
 	}
 	var calls []int // where they stand among events
 	for i, ev := range events {
-		if ev.Kind == goclaw.EventModel {
+		if ev.Paid() != nil {
 			calls = append(calls, i)
 		}
 	}
@@ -82,10 +82,19 @@ func (e *Engine) AsSent(ctx context.Context, id string, step int) (goclaw.Sent, 
 	if j.prompt, err = e.recorded(ctx, j.state.Prompt.PromptSHA); err != nil {
 		return goclaw.Sent{}, err
 	}
-	if asked := events[at].Model.MaxTokens; asked != 0 { // a budget may have lowered it
-		j.prompt.MaxTokens = asked
+	build := j.request
+	if c := events[at].Compact; c != nil {
+		build = func(model string) goclaw.ModelRequest { return j.summaryRequest(model, c.Through) }
 	}
-	sent, err := e.encode(ctx, j, j.state.Prompt.From)
+	if asked := events[at].Paid().MaxTokens; asked != 0 { // a budget may have lowered it
+		plain := build
+		build = func(model string) goclaw.ModelRequest {
+			req := plain(model)
+			req.MaxTokens = asked
+			return req
+		}
+	}
+	sent, err := e.encode(ctx, j, j.state.Prompt.From, build)
 	sent.Step, sent.Steps = step, len(calls)
 	return sent, err
 }
@@ -110,14 +119,15 @@ func (e *Engine) Upcoming(ctx context.Context, key goclaw.SessionKey) (goclaw.Se
 		return goclaw.Sent{}, err
 	}
 	next := goclaw.Run{Session: key, Trigger: goclaw.TriggerUser, Profile: goclaw.Profile{Model: p.Model}}
-	sent, err := e.encode(ctx, &job{e: e, r: next, prompt: p}, 0)
+	j := &job{e: e, r: next, prompt: p}
+	sent, err := e.encode(ctx, j, 0, j.request)
 	sent.Run = goclaw.Run{}
 	return sent, err
 }
 
 // encode has the provider tell what it would send for a job whose run, prompt
 // and state are set.
-func (e *Engine) encode(ctx context.Context, j *job, from int64) (goclaw.Sent, error) {
+func (e *Engine) encode(ctx context.Context, j *job, from int64, build func(model string) goclaw.ModelRequest) (goclaw.Sent, error) {
 	provider, model, err := e.o.Models.Provider(j.r.Profile.Model)
 	if err != nil {
 		return goclaw.Sent{}, goclaw.BadRequest(fmt.Sprintf(
@@ -132,7 +142,7 @@ func (e *Engine) encode(ctx context.Context, j *job, from int64) (goclaw.Sent, e
 	}
 	j.system = prompt.Render(j.prompt)
 	j.look()
-	body, err := encoder.Encode(j.request(model))
+	body, err := encoder.Encode(build(model))
 	if err != nil {
 		return goclaw.Sent{}, err
 	}

@@ -174,11 +174,12 @@ func compareSent(t *testing.T, r *rig, server *providertest.Server, runs []gocla
 			case ev.Compact != nil:
 				s.compacted++
 			}
-			if ev.Model == nil {
+			paid := ev.Paid()
+			if paid == nil {
 				continue
 			}
-			step, s.calls, s.tries = step+1, s.calls+1, s.tries+max(1, ev.Model.Tries)
-			outputs[ev.Model.MaxTokens] = true
+			step, s.calls, s.tries = step+1, s.calls+1, s.tries+max(1, paid.Tries)
+			outputs[paid.MaxTokens] = true
 			sent, err := r.engine.AsSent(t.Context(), run.ID, step)
 			if err != nil {
 				t.Fatalf("run %s, step %d: %v", run.ID, step, err)

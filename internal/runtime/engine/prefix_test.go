@@ -250,3 +250,72 @@ func (b *body) isPrefixOf(t *testing.T, next *body) {
 		}
 	}
 }
+
+// Also a compaction, and what follows it, can be shown as it was sent.
+func TestCompactionsAsSent(t *testing.T) {
+	for _, wire := range []string{providertest.WireAnthropic, providertest.WireOpenAI} {
+		t.Run(wire, func(t *testing.T) {
+			t.Parallel()
+			w := newWired(t, wire, func(q *providertest.Request) providertest.Answer {
+				switch {
+				case strings.HasPrefix(q.NewestText(), "<compaction_request>"):
+					return providertest.Answer{Text: summaryReply}
+				case len(q.NewestResults()) == 0 && strings.Contains(q.NewestText(), "read"):
+					return providertest.Answer{Calls: []providertest.Call{{Name: "read", Arguments: `{"path":"long.md"}`}}}
+				}
+				return providertest.Answer{Text: "fine"}
+			}, func(o *engine.Options) {
+				a := o.Rules.Agents["main"]
+				a.Compaction = definition.Compaction{Tokens: 9000, KeepRecent: 2000, MemoryFlush: true}
+				o.Rules.Agents["main"] = a
+				o.Notes = workspace.Notes{}
+			})
+			if err := os.WriteFile(filepath.Join(w.dir, "long.md"), []byte(strings.Repeat("a long line of words\n", 500)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			stop := (&rig{t: t, engine: w.engine}).start(t.Context())
+			defer stop()
+			for i := range 9 {
+				w.turn(goclaw.TriggerUser, fmt.Sprintf("turn %d: read. %s", i, strings.Repeat("so ", 500)))
+			}
+			runs, err := w.store.Runs(t.Context(), goclaw.RunFilter{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var rebuilt []string
+			summaries := 0
+			for i := len(runs) - 1; i >= 0; i-- {
+				for step := 1; ; step++ {
+					sent, err := w.engine.AsSent(t.Context(), runs[i].ID, step)
+					if err != nil {
+						t.Fatal(err)
+					}
+					rebuilt = append(rebuilt, string(sent.Body))
+					if strings.Contains(string(sent.Body), "compaction_request") {
+						summaries++
+					}
+					if step == sent.Steps {
+						break
+					}
+				}
+			}
+			requests := w.server.Requests()
+			if len(rebuilt) != len(requests) || summaries == 0 {
+				t.Fatalf("%d requests, %d on record, %d of them for a summary", len(requests), len(rebuilt), summaries)
+			}
+			for i, r := range requests {
+				if string(r.Raw) != rebuilt[i] {
+					t.Fatalf("request %d was sent as\n%s\nand is shown as\n%s", i, r.Raw, rebuilt[i])
+				}
+			}
+			notes, err := os.ReadDir(filepath.Join(w.dir, "memory"))
+			if err != nil || len(notes) != 1 {
+				t.Fatalf("%v, %v", notes, err)
+			}
+			text, err := os.ReadFile(filepath.Join(w.dir, "memory", notes[0].Name()))
+			if err != nil || strings.Count(string(text), "likes tea") != summaries {
+				t.Errorf("%d summaries, and the note says %q, %v", summaries, text, err)
+			}
+		})
+	}
+}

@@ -61,8 +61,8 @@ const help = `/subagents [list | info ID | log ID | spawn TASK]   workers of thi
 /status    model, runs, sandbox
 /usage     tokens and cost of the last seven days
 /context   what the agent is shown, section by section
-/context diff A B   where two requests begin to differ; A, B: session key, run ID or ID#STEP
 /compact [WHAT MATTERS]   sum up what was said, so that less is sent with each turn
+/context diff A B   where two requests begin to differ; A, B: session key, run ID or ID#STEP
 /model [NAME|default]   show or change this chat's model
 /new       start over; the old transcript is kept`
 

@@ -38,6 +38,10 @@ type Options struct {
 	Network  bool     // commands may use the network
 	Env      []string // further variables of commands, KEY=value; never secrets
 
+	// Shelves are the folders that a run's commands may read besides; nil:
+	// none.
+	Shelves func(goclaw.Profile) []goclaw.Shelf
+
 	// Sandbox confines commands; nil means that the first call finds one.
 	Sandbox sandbox.Sandbox
 }
@@ -136,6 +140,7 @@ func (t *Tool) Call(ctx context.Context, in goclaw.Invocation) goclaw.ToolResult
 		return goclaw.ToolError(fmt.Sprintf("exec: %v", err))
 	}
 	out := newCapture(t.options.MaxOutput, store.create)
+	t.addShelves(&job, in.Profile)
 	job.Output = out
 	res, err := box.Run(ctx, job)
 	return conclude(ctx, out, res, err, limit)
@@ -168,6 +173,30 @@ func (t *Tool) job(ctx context.Context, reach *tool.Reach, store *store, a argum
 		Hidden: hidden.Paths, Shown: hidden.Shown,
 		ReadOnly: slices.Clone(t.options.ReadOnly), Network: t.options.Network,
 	}, nil
+}
+
+// addShelves lets a command read the shelves that lie on disk, also within what
+// is hidden. One that holds the workspace or the home would show what is not
+// on it.
+func (t *Tool) addShelves(job *sandbox.Job, p goclaw.Profile) {
+	if t.options.Shelves == nil {
+		return
+	}
+	for _, s := range t.options.Shelves(p) {
+		if s.Dir == "" || holds(s.Dir, job.Workspace) || slices.ContainsFunc(job.Hidden, func(h string) bool { return holds(s.Dir, h) }) {
+			continue
+		}
+		job.ReadOnly = append(job.ReadOnly, s.Dir)
+		if slices.ContainsFunc(job.Hidden, func(h string) bool { return holds(h, s.Dir) }) {
+			job.Shown = append(job.Shown, s.Dir)
+		}
+	}
+}
+
+// holds reports whether path is dir or lies beneath it.
+func holds(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // conclude makes the result of a command that has ended, one way or another.

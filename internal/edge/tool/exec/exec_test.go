@@ -39,6 +39,7 @@ type fixture struct {
 	tool   *exec.Tool
 	strict bool
 	named  []string
+	skills []string
 	runID  string
 }
 
@@ -114,7 +115,7 @@ func (f *fixture) call(ctx context.Context, args map[string]any) goclaw.ToolResu
 	return f.tool.Call(ctx, goclaw.Invocation{
 		Call:    goclaw.ToolCall{ID: "1", Name: "exec", Arguments: string(raw)},
 		Fence:   goclaw.Fence{Run: f.runID},
-		Profile: goclaw.Profile{Workspace: f.ws, Strict: f.strict, Inherit: f.named},
+		Profile: goclaw.Profile{Workspace: f.ws, Strict: f.strict, Inherit: f.named, Skills: f.skills},
 	})
 }
 

@@ -18,6 +18,9 @@ type editArgs struct {
 }
 
 func (c *call) edit(ctx context.Context, a editArgs) (string, error) {
+	if err := c.refuseShelf(a.Path); err != nil {
+		return "", err
+	}
 	dir, name, err := c.locate(a.Path)
 	if err != nil {
 		return "", c.explain(ctx, a.Path, err)

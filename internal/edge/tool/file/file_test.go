@@ -25,6 +25,7 @@ type desk struct {
 	tools  map[string]goclaw.Tool
 	strict bool
 	named  []string
+	skills []string
 	peer   string // whose session calls
 }
 
@@ -53,7 +54,7 @@ func (d *desk) call(ctx context.Context, name string, a args) goclaw.ToolResult 
 		Call:    goclaw.ToolCall{ID: "1", Name: name, Arguments: string(raw)},
 		Fence:   goclaw.Fence{Run: "mine"},
 		Session: goclaw.APIKey("main", d.peer),
-		Profile: goclaw.Profile{Workspace: d.ws, Strict: d.strict, Inherit: d.named},
+		Profile: goclaw.Profile{Workspace: d.ws, Strict: d.strict, Inherit: d.named, Skills: d.skills},
 	})
 }
 

@@ -66,6 +66,9 @@ func (c *call) grep(ctx context.Context, a grepArgs) (string, error) {
 
 // searchPath searches a file, or the files beneath a folder.
 func (c *call) searchPath(ctx context.Context, s *search, p string) (hidden int, err error) {
+	if shelf, rel, ok := c.shelf(p); ok {
+		return 0, searchShelf(ctx, s, shelf, rel, p)
+	}
 	dir, err := c.folder(p)
 	if errors.Is(err, syscall.ENOTDIR) {
 		dir, name, err := c.locate(p)
@@ -124,7 +127,12 @@ func (s *search) file(ctx context.Context, dir *tool.Dir, name, rel string) erro
 		return err
 	}
 	defer f.Close()
-	in := bufio.NewReaderSize(until(ctx, f), 64<<10)
+	return s.scan(ctx, f, rel)
+}
+
+// scan searches what r gives. It returns fs.SkipAll once the result is full.
+func (s *search) scan(ctx context.Context, r io.Reader, rel string) error {
+	in := bufio.NewReaderSize(until(ctx, r), 64<<10)
 	head, err := in.Peek(sniffBytes)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err

@@ -28,6 +28,9 @@ func (c *call) ls(ctx context.Context, a lsArgs) (string, error) {
 	if a.Path == "" {
 		a.Path = "."
 	}
+	if s, rel, ok := c.shelf(a.Path); ok {
+		return c.lsShelf(s, rel, a.Path)
+	}
 	dir, err := c.folder(a.Path)
 	if errors.Is(err, syscall.ENOTDIR) {
 		return "", fmt.Errorf("%s: is a file; use read", a.Path)
@@ -55,7 +58,7 @@ func (c *call) ls(ctx context.Context, a lsArgs) (string, error) {
 }
 
 // suffix says what an entry is: its size, or what ls -F would put there.
-func suffix(e tool.Entry) string {
+func suffix(e fs.FileInfo) string {
 	switch mode := e.Mode(); {
 	case mode.IsDir():
 		return "/"
@@ -87,11 +90,14 @@ func (c *call) glob(ctx context.Context, a globArgs) (string, error) {
 	}
 	base, pattern := doublestar.SplitPattern(a.Pattern)
 	start := base
-	if !path.IsAbs(base) {
-		start = path.Join(a.Path, base)
+	if !path.IsAbs(base) && !strings.HasPrefix(base, scheme) {
+		start = join(a.Path, base)
 	}
 	if start == "" {
 		start = "."
+	}
+	if s, rel, ok := c.shelf(start); ok {
+		return c.globShelf(ctx, s, rel, pattern)
 	}
 	dir, err := c.folder(start)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -119,6 +125,11 @@ func (c *call) glob(ctx context.Context, a globArgs) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("glob: %w", err)
 	}
+	return c.matches(found, hidden), nil
+}
+
+// matches words what glob has found.
+func (c *call) matches(found []tool.Entry, hidden int) string {
 	slices.SortStableFunc(found, func(a, b tool.Entry) int { return b.ModTime().Compare(a.ModTime()) })
 	out := lines{max: c.options.MaxOutput}
 	for i, e := range found {
@@ -131,7 +142,7 @@ func (c *call) glob(ctx context.Context, a globArgs) (string, error) {
 		out.end("[no files match]")
 	}
 	out.noteHidden(hidden)
-	return out.String(), nil
+	return out.String()
 }
 
 // lines collects the lines of a bounded result.

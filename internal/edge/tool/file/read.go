@@ -30,6 +30,15 @@ type readArgs struct {
 }
 
 func (c *call) read(ctx context.Context, a readArgs) (string, error) {
+	if s, rel, ok := c.shelf(a.Path); ok {
+		f, info, err := openShelved(s, rel)
+		if err != nil {
+			return "", explainShelved(s, a.Path, err)
+		}
+		defer f.Close()
+		text, _, err := c.page(ctx, a, f, info)
+		return text, err
+	}
 	dir, name, err := c.locate(a.Path)
 	if err != nil {
 		return "", c.explain(ctx, a.Path, err)
@@ -40,14 +49,24 @@ func (c *call) read(ctx context.Context, a readArgs) (string, error) {
 		return "", c.explain(ctx, a.Path, err)
 	}
 	defer f.Close()
+	text, sum, err := c.page(ctx, a, f, info)
+	if sum != nil {
+		c.seen.note(c.session, c.key(dir, name), digest(sum))
+	}
+	return text, err
+}
+
+// page returns the lines of a file that are asked for, and the hash of the
+// whole file once it was read to its end.
+func (c *call) page(ctx context.Context, a readArgs, f io.Reader, info fs.FileInfo) (text string, hash []byte, err error) {
 	head := make([]byte, sniffBytes)
 	n, err := io.ReadFull(f, head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return "", fmt.Errorf("%s: %w", a.Path, err)
+		return "", nil, fmt.Errorf("%s: %w", a.Path, err)
 	}
 	head = head[:n]
 	if isBinary(head) {
-		return "", notText(a.Path, head, info.Size())
+		return "", nil, notText(a.Path, head, info.Size())
 	}
 	page := pager{first: max(a.Offset, 1), limit: a.Limit, max: c.options.MaxOutput}
 	if page.limit <= 0 || page.limit > maxReadLines {
@@ -56,13 +75,13 @@ func (c *call) read(ctx context.Context, a readArgs) (string, error) {
 	sum := sha256.New()
 	src := io.TeeReader(io.MultiReader(bytes.NewReader(head), until(ctx, f)), sum)
 	if err := page.scan(src); err != nil {
-		return "", fmt.Errorf("%s: %w", a.Path, err)
+		return "", nil, fmt.Errorf("%s: %w", a.Path, err)
 	}
-	c.seen.note(c.session, c.key(dir, name), digest(sum.Sum(nil)))
+	hash = sum.Sum(nil)
 	if page.first > page.total && page.first > 1 {
-		return "", fmt.Errorf("%s: offset %d is beyond the end: the file has %d lines", a.Path, a.Offset, page.total)
+		return "", hash, fmt.Errorf("%s: offset %d is beyond the end: the file has %d lines", a.Path, a.Offset, page.total)
 	}
-	return page.String(), nil
+	return page.String(), hash, nil
 }
 
 // pager keeps the lines from first on, as many as fit, and counts them all.

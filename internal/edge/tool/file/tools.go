@@ -17,6 +17,10 @@ type Options struct {
 	// Home is GOCLAW_HOME, hidden even where a workspace contains it. A
 	// workspace inside it is in reach.
 	Home string
+	// Shelves are the folders outside the workspace that a run may read, and
+	// only read; nil: none. It is asked at each call for a path that may lie in
+	// one.
+	Shelves func(goclaw.Profile) []goclaw.Shelf
 	// MaxOutput bounds the bytes of a result; 0 means DefaultMaxOutput.
 	MaxOutput int
 }
@@ -49,6 +53,7 @@ type call struct {
 	*kit
 	reach   *tool.Reach
 	session string
+	profile goclaw.Profile
 }
 
 // handler is a tool with arguments of type A. Its error is the failed result.
@@ -79,7 +84,7 @@ func (h handler[A]) Call(ctx context.Context, in goclaw.Invocation) goclaw.ToolR
 		return goclaw.ToolError(fmt.Sprintf("%s: %v", h.spec.Name, err))
 	}
 	defer reach.Close()
-	text, err := h.run(&call{kit: h.kit, reach: reach, session: in.Session.String()}, ctx, args)
+	text, err := h.run(&call{kit: h.kit, reach: reach, session: in.Session.String(), profile: in.Profile}, ctx, args)
 	if err != nil {
 		return goclaw.ToolError(err.Error())
 	}

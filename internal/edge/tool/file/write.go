@@ -26,6 +26,9 @@ type writeArgs struct {
 }
 
 func (c *call) write(_ context.Context, a writeArgs) (string, error) {
+	if err := c.refuseShelf(a.Path); err != nil {
+		return "", err
+	}
 	rel, err := c.reach.Resolve(a.Path)
 	if err != nil {
 		return "", err

@@ -10,6 +10,9 @@ import (
 // it is killed.
 const Grace = 250 * time.Millisecond
 
+// Path is where commands look for programs.
+const Path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin"
+
 // Sandbox runs commands in confinement.
 type Sandbox interface {
 	// Name is what people know it by.

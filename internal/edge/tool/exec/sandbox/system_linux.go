@@ -64,8 +64,7 @@ func shell() string {
 // environment is all that a command is told about where it runs.
 func environment(home, temp string, extra []string) []string {
 	return append([]string{
-		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin",
-		"HOME=" + home, "TMPDIR=" + temp, "USER=agent", "LOGNAME=agent",
+		"PATH=" + Path, "HOME=" + home, "TMPDIR=" + temp, "USER=agent", "LOGNAME=agent",
 		"LANG=C.UTF-8", "TERM=dumb", "SHELL=" + shell(),
 	}, extra...)
 }

@@ -82,7 +82,16 @@ func (c *cli) scan(agent string) (settings, config.Config, definition.Catalog, e
 	if err != nil {
 		return s, cfg, definition.Catalog{}, usage(err)
 	}
-	return s, cfg, s.library(cfg, s.trust.Trusted).catalog(dir), nil
+	var unread error // then nothing of the workspace is trusted
+	catalog := s.library(cfg, func(workspace string) bool {
+		ok, err := s.trust.Trusted(workspace)
+		unread = errors.Join(unread, err)
+		return ok
+	}).catalog(dir)
+	if unread != nil {
+		fmt.Fprintf(c.Stderr, "goclaw: warning: %v\n", unread)
+	}
+	return s, cfg, catalog, nil
 }
 
 func (c *cli) listAgents(agent string) error {

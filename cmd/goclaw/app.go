@@ -104,6 +104,7 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		MaxWorkers: s.maxWorkers, MaxPerLane: s.maxPerLane, MaxPerAgent: s.maxPerAgent,
 		MaxCalls: s.maxCalls, ArchiveAfter: s.archiveAfter, Drain: s.drain, Batch: s.batch(), TurnsAfter: s.turnsAfter,
 		Prices: s.prices.Price, Rates: s.rates, Changes: changes,
+		Mentions: file.Mentions{Home: string(a.home)},
 		Announce: announce.Policy{
 			Window: s.announceWindow, MaxWait: s.announceMaxWait, Attempts: s.announceAttempts, Backoff: announceBackoff,
 		},

@@ -98,6 +98,7 @@ type PromptReport struct {
 	Tools     []ToolSpec `json:"tools"`
 	Omitted   []Omission `json:"omitted"`
 	Warnings  []string   `json:"warnings"`
+	Lifted    []string   `json:"lifted"` // private entries that a person named for this session
 	Model     string     `json:"model"`
 	Thinking  string     `json:"thinking,omitempty"`
 	MaxTokens int        `json:"maxTokens,omitempty"`
@@ -112,7 +113,7 @@ type PromptReport struct {
 func (p Prompt) Report() PromptReport {
 	r := PromptReport{
 		Sections: append([]Section{}, p.Sections...), Tools: append([]ToolSpec{}, p.Tools...),
-		Omitted: append([]Omission{}, p.Omitted...), Warnings: append([]string{}, p.Warnings...),
+		Omitted: append([]Omission{}, p.Omitted...), Warnings: append([]string{}, p.Warnings...), Lifted: append([]string{}, p.Lifted...),
 		Model: p.Model, Thinking: p.Thinking, MaxTokens: p.MaxTokens,
 	}
 	for _, t := range p.Tools {

@@ -159,7 +159,7 @@ func TestSettlePrompting(t *testing.T) {
 	if plain.prompting.into(&o, "", ""); o.Sections != nil || o.Rewriter != nil || o.Zone != time.Local || o.DailyNotes {
 		t.Errorf("%+v", o)
 	}
-	if _, err := settled(t, `{"context": {"sections": {"safty": "x"}}}`, nil); err == nil || !strings.Contains(err.Error(), `1:27: context.sections: there is no section "safty"; did you mean safety?`) {
+	if _, err := settled(t, `{"context": {"sections": {"silence": "x"}}}`, nil); err == nil || !strings.Contains(err.Error(), `1:27: context.sections: there is no section "silence"; did you mean silent?`) {
 		t.Error(err)
 	}
 }

@@ -251,7 +251,7 @@ func (l *Loader) bytes(dir, name string, looked fs.FileInfo) ([]byte, fs.FileInf
 	if err != nil {
 		return nil, nil, unread(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // nothing was written
 	info, err := f.Stat()
 	if err != nil {
 		return nil, nil, unread(err)

@@ -157,6 +157,9 @@ func PromptTable(p goclaw.Prompt) string {
 		mark()
 	}
 	fmt.Fprintf(&b, "%-*s %7d  tools %d, system %d; model %s", width, "total", r.Total, r.ToolTokens, r.SystemTokens, r.Model)
+	for _, l := range r.Lifted {
+		fmt.Fprintf(&b, "\nlifted: %s is private, and was named for this session (subagents.inherit)", l)
+	}
 	for _, o := range r.Omitted {
 		fmt.Fprintf(&b, "\nleft out: %s (%s)", o.Source, o.Why)
 	}

@@ -89,6 +89,7 @@ func TestMutations(t *testing.T) {
 		{"waiting for a person counts nothing", "policy ask", func(sc *scenario) { sc.asksWithCount = false }},
 		{"what was read is trusted", "orchestrator", func(sc *scenario) { sc.checksClaim = false }},
 		{"a group waits for others", "mixed modes", func(sc *scenario) { sc.wakesByGroup = false }},
+		{"turns go by their own clock alone", "clocks that differ", func(sc *scenario) { sc.knowsAcceptance = false }},
 		{"what a stopped worker leaves is cancelled later", "cancel", func(sc *scenario) { sc.cascades = false }},
 	} {
 		t.Run(m.name, func(t *testing.T) {

@@ -27,12 +27,13 @@ func TestReplyTag(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := memory.Open()
 				r := newRig(t, rigOptions{store: store, brain: func(context.Context, goclaw.ModelRequest) (goclaw.ModelReply, error) { return text(c.said) }})
-				defer r.start(t.Context())()
+				stop := r.start(t.Context())
 				ann := goclaw.SessionKey{Agent: "main", Kind: goclaw.KindChannel, Channel: "post", PeerKind: "direct", Peer: "ann"}
 				if _, err := r.engine.Submit(t.Context(), goclaw.Inbound{Session: ann, Text: "hi", MessageID: "msg-7"}); err != nil {
-					t.Fatal(err)
+					t.Error(err)
 				}
 				run := r.settle()[0]
+				stop()
 				var sent string
 				due, err := store.Outbox(t.Context(), goclaw.At(run.FinishedAt.Time())+1, 0)
 				if err != nil {

@@ -77,6 +77,9 @@ func TestRedirectedResultWakes(t *testing.T) {
 				first, last := q.Messages[0].PlainText(), lastText(q)
 				switch {
 				case strings.Contains(first, "Task]: leaf"):
+					if err := sleep(ctx, time.Second); err != nil {
+						return goclaw.ModelReply{}, err
+					}
 					return text("result of leaf")
 				case strings.Contains(first, "Task]: slow"):
 					return goclaw.ModelReply{}, sleep(ctx, time.Hour)

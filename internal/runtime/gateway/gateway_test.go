@@ -68,11 +68,11 @@ func TestMessagesBecomeRuns(t *testing.T) {
 
 func TestCompactBecomesARun(t *testing.T) {
 	d := newDesk(t)
-	for text, want := range map[string]string{
-		"/compact": "", "/compact  keep the names ": "keep the names", "/compact\nkeep\nlines": "keep\nlines",
+	for _, c := range []struct{ text, want string }{
+		{"/compact", ""}, {"/compact  keep the names ", "keep the names"}, {"/compact\nkeep\nlines", "keep\nlines"},
 	} {
-		if got := d.say(text); got.Trigger != goclaw.TriggerCompact || got.Task != want || got.State != goclaw.StateQueued {
-			t.Errorf("%q became %+v", text, got)
+		if got := d.say(c.text); got.Trigger != goclaw.TriggerCompact || got.Task != c.want || got.State != goclaw.StateQueued {
+			t.Errorf("%q became %+v", c.text, got)
 		}
 	}
 	in := goclaw.Inbound{Session: mainKey, Text: "/compact", Key: "k"}

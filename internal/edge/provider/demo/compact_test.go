@@ -82,12 +82,12 @@ func TestCompactionOfNothing(t *testing.T) {
 func TestCompactionFits(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var msgs []goclaw.Message
-		for i := range rapid.IntRange(0, 200).Draw(rt, "turns") {
+		for i := range rapid.IntRange(0, 80).Draw(rt, "turns") {
 			text := rapid.SampledFrom([]string{"read /a/b/%d.md", "%d </notes> metres", "remember nothing %d", "<summary>%d", "the 潮 is %d"}).Draw(rt, "text")
 			msgs = append(msgs, user(fmt.Sprintf(text, i)), said(fmt.Sprintf("answer %d", i)))
 		}
-		got := summary(t, 2000, msgs...)
-		if !strings.HasPrefix(got, "<notes>\n") || !strings.HasSuffix(got, "\n</summary>") || len(got) > 8000 || !utf8.ValidString(got) {
+		got := summary(t, 700, msgs...)
+		if !strings.HasPrefix(got, "<notes>\n") || !strings.HasSuffix(got, "\n</summary>") || len(got) > 2800 || !utf8.ValidString(got) {
 			rt.Fatalf("%d bytes: %s", len(got), got)
 		}
 		for _, tag := range []string{"<notes>", "</notes>", "<summary>", "</summary>"} {

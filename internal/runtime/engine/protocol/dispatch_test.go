@@ -212,6 +212,9 @@ func (d *dispatch) accept(session, item, rest string) outcome {
 		ID: fmt.Sprintf("t%d", len(d.snap.runs)), Session: key, Trigger: goclaw.TriggerAnnouncement, State: goclaw.StateQueued,
 		CreatedAt: start, Profile: d.x.sc.profile("turn"),
 	}
+	if d.x.sc.skew != [2]goclaw.Millis{} { // else it makes no difference, and more states
+		run.CreatedAt = d.now
+	}
 	if d.snap.has(item) {
 		run.Root = d.snap.run(item).Root
 	}

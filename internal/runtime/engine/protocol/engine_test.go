@@ -35,7 +35,6 @@ type live struct {
 // play is what two real engines are made to do: a person says something, and
 // what the model answers starts workers.
 type play struct {
-	name   string
 	lines  map[string][]reply // of workers, by task; "" is the main session
 	steer  string             // a worker's label
 	cancel string

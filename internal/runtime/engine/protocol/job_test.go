@@ -349,7 +349,11 @@ func (s *step) ask() []outcome {
 
 // ready reads what the session can be told now.
 func (s *step) ready() ([]goclaw.InboxItem, goclaw.Millis) {
-	return announce.Ready(s.snap.of(s.run.Session), s.now, s.x.sc.policy)
+	now := s.now
+	if s.run.Trigger == goclaw.TriggerAnnouncement && s.x.sc.knowsAcceptance {
+		now = max(now, s.run.CreatedAt)
+	}
+	return announce.Ready(s.snap.of(s.run.Session), now, s.x.sc.policy)
 }
 
 func ids(items []goclaw.InboxItem) string {
@@ -378,7 +382,11 @@ func (s *step) assemble() []outcome {
 	ready, _ := s.ready()
 	if len(ready) == 0 {
 		next := s.ending(ending{state: goclaw.StateCompleted, silent: true})
-		return []outcome{s.take(s.snap, next, "finds nothing to tell")}
+		o := s.take(s.snap, next, "finds nothing to tell")
+		if due, _ := announce.Ready(s.snap.of(s.run.Session), s.run.CreatedAt, s.x.sc.policy); len(due) > 0 {
+			o.broken = "a turn finds nothing to tell, although what it was accepted for is pending"
+		}
+		return []outcome{o}
 	}
 	next := s.bare()
 	next.at, next.consume = atPrompt, ids(ready)

@@ -122,6 +122,10 @@ func scenarios() []scenario {
 			limits: limits(crash, clockJump), together: 1, slow: true,
 		}),
 		standard(scenario{
+			name: "clocks that differ", leaves: []string{"w", "x"}, brain: script(nil), skew: [2]goclaw.Millis{0, 3000},
+			limits: limits(crash), together: 1,
+		}),
+		standard(scenario{
 			name: "failed turns", leaves: []string{"w"}, mayFail: true, brain: script(nil),
 			limits: limits(modelDown, modelDown, retried, crash, clockJump), together: 1,
 		}),

@@ -57,6 +57,8 @@ type scenario struct {
 	checksClaim   bool // unmoved: whether what was read is still its own
 	wakesByGroup  bool // Wake.Together
 	cascades      bool // Ending.Cascade
+
+	knowsAcceptance bool // ready: when the turn was accepted
 }
 
 func (sc *scenario) wrapped(s *memory.Store) engine.Store {
@@ -173,6 +175,6 @@ func standard(sc scenario) scenario {
 		sc.jump = 20 * time.Second
 	}
 	sc.recover = turn.Recover
-	sc.looksTwice, sc.asksWithCount, sc.checksClaim, sc.wakesByGroup, sc.cascades = true, true, true, true, true
+	sc.looksTwice, sc.asksWithCount, sc.checksClaim, sc.wakesByGroup, sc.cascades, sc.knowsAcceptance = true, true, true, true, true, true
 	return sc
 }

@@ -62,7 +62,7 @@ func (s *snapshot) digest() [sha256.Size]byte {
 	owners := map[string]bool{}
 	for i := range s.runs {
 		r := &s.runs[i]
-		b = fmt.Appendf(b, "%s %s %s %s %d %s %t %d %s %d %q %q\n", r.ID, r.Session, r.Root, r.State, r.Epoch, r.Owner,
+		b = fmt.Appendf(b, "%s %s %s %s %d %d %s %t %d %s %d %q %q\n", r.ID, r.Session, r.Root, r.State, r.CreatedAt, r.Epoch, r.Owner,
 			r.CancelAt != 0, r.Deadline, r.WaitsFor, r.WakeAt, r.Result, r.Error)
 		if r.State == goclaw.StateRunning && !owners[r.Owner] {
 			owners[r.Owner] = true

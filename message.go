@@ -65,6 +65,10 @@ type ToolResult struct {
 	// be made and had no effect: nothing is recorded, and it is made again.
 	Again error `json:"-"`
 
+	// Artifacts are what the call leaves: stored in the transaction that records
+	// the result.
+	Artifacts []ArtifactData `json:"-"`
+
 	// Consume are inbox items that this result tells of: they are taken in the
 	// transaction that records it.
 	Consume []string `json:"inbox,omitempty"`

@@ -2,6 +2,7 @@ package goclaw
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -36,6 +37,11 @@ type ModelRequest struct {
 	MaxTokens   int    // 0: the provider's default
 	Temperature *float64
 	Stop        []string
+
+	// Schema asks for an answer in JSON of that schema, where the provider has a
+	// mode for it. What it does not support of the schema it may leave out: the
+	// caller checks the answer.
+	Schema json.RawMessage
 
 	// Session identifies the conversation to providers that route by it; it
 	// is never sent as text.

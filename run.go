@@ -170,8 +170,12 @@ type Profile struct {
 
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
 
+	// Definition is the name of the worker's definition, DefinitionSHA the
+	// SHA-256 of its body, and Spec that of the blob with all that the run takes
+	// from it.
 	Definition    string `json:"definition,omitempty"`
 	DefinitionSHA string `json:"definitionSha,omitempty"`
+	Spec          string `json:"spec,omitempty"`
 }
 
 // Compaction says when and how far the transcript of a main session is
@@ -335,6 +339,16 @@ type Outbound struct {
 	NextAt    Millis     `json:"nextAt"`
 	Error     string     `json:"error,omitempty"`
 	CreatedAt Millis     `json:"createdAt"`
+}
+
+// SliceText is a slice as it was injected.
+type SliceText struct {
+	Tag     string `json:"tag"`
+	Source  string `json:"source"` // the file, glob or artifact that it came from
+	Text    string `json:"text"`
+	Tokens  int    `json:"tokens"`            // four bytes each
+	How     string `json:"how"`               // whole, cut or outline
+	Dropped int    `json:"dropped,omitempty"` // bytes that were cut, or not outlined
 }
 
 // Artifact is a file or blob that a run leaves for others; its content is

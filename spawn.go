@@ -1,12 +1,20 @@
 package goclaw
 
+import "encoding/json"
+
 // SpawnRequest asks for a subagent run. Empty fields take the defaults of spec
 // section 5.
 type SpawnRequest struct {
-	Task           string       `json:"task"`
-	Agent          string       `json:"agent,omitempty"`   // a definition's name
-	AgentID        string       `json:"agentId,omitempty"` // a configured agent
-	Context        string       `json:"context,omitempty"`
+	Task    string `json:"task"`
+	Agent   string `json:"agent,omitempty"`   // a definition's name
+	AgentID string `json:"agentId,omitempty"` // a configured agent
+	Context string `json:"context,omitempty"`
+
+	// Input is what a definition's input schema asks for; OutputSchema asks for
+	// an answer in JSON of that schema.
+	Input        json.RawMessage `json:"input,omitempty"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+
 	Label          string       `json:"label,omitempty"`
 	Model          string       `json:"model,omitempty"`
 	Thinking       string       `json:"thinking,omitempty"`

@@ -51,6 +51,9 @@ type Acceptance struct {
 	// it already, nothing is accepted and the error is ErrConsumed.
 	Waiting string
 
+	// Blobs are stored unless present.
+	Blobs []Blob
+
 	// Coalesce returns an unended run of the same session and trigger that has
 	// recorded no event yet, if there is one, instead of accepting another.
 	Coalesce bool
@@ -107,6 +110,9 @@ type Batch struct {
 	// Consume marks inbox items as taken by this run; if one was taken
 	// already, nothing is written and the error is ErrConsumed.
 	Consume []string
+	// Artifacts are stored with the events; one of the run with the same name is
+	// replaced.
+	Artifacts []ArtifactData
 	// Usage is the run's sum so far; nil leaves it as it is.
 	Usage *Usage
 	// Day is the person's date, as 2006-01-02: model replies among Events are
@@ -141,9 +147,6 @@ type Ending struct {
 
 	// Return gives the inbox items back that the run had consumed.
 	Return *Return
-
-	// Artifacts are stored with the end.
-	Artifacts []ArtifactData
 }
 
 // Wake is when a waiting run goes on, unless it does so earlier: at Last if no

@@ -31,10 +31,11 @@ func TestAgain(t *testing.T) {
 		},
 		"append": func(w *wire) error { return w.Append(w.Context(), w.run.Fence(), w.batch()) },
 		"end": func(w *wire) error {
-			return w.End(w.Context(), w.run.Fence(), goclaw.Ending{Batch: w.batch(), State: goclaw.StateCompleted, Result: "done",
-				Announce:  &goclaw.InboxItem{ID: "told", Session: goclaw.MainKey("a"), Source: w.run.ID},
-				Outbox:    &goclaw.Outbound{ID: "sent", Session: w.run.Session, Run: w.run.ID},
-				Artifacts: []goclaw.ArtifactData{{Name: "a", Data: []byte("b")}}})
+			last := w.batch()
+			last.Artifacts = []goclaw.ArtifactData{{Name: "a", Data: []byte("b")}}
+			return w.End(w.Context(), w.run.Fence(), goclaw.Ending{Batch: last, State: goclaw.StateCompleted, Result: "done",
+				Announce: &goclaw.InboxItem{ID: "told", Session: goclaw.MainKey("a"), Source: w.run.ID},
+				Outbox:   &goclaw.Outbound{ID: "sent", Session: w.run.Session, Run: w.run.ID}})
 		},
 		"suspend": func(w *wire) error {
 			return w.Suspend(w.Context(), w.run.Fence(), goclaw.Suspension{Batch: w.batch(), For: goclaw.WaitPerson})

@@ -145,8 +145,8 @@ func life(t *testing.T, s *postgres.Store, id string) {
 	must(err)
 	must(s.Postpone(ctx, []string{"of-" + id}, goclaw.Return{NextAt: 10}, 10))
 	must(s.Redirect(ctx, "of-"+id, parent.Session))
-	must(s.End(ctx, f, goclaw.Ending{State: goclaw.StateCompleted, Batch: goclaw.Batch{Now: 10, Consume: []string{"of-" + id}}, Return: &goclaw.Return{NextAt: 10},
-		Outbox: &goclaw.Outbound{ID: "reply-" + id, Session: parent.Session, Run: id}, Artifacts: []goclaw.ArtifactData{{Name: "a"}}}))
+	must(s.End(ctx, f, goclaw.Ending{State: goclaw.StateCompleted, Batch: goclaw.Batch{Now: 10, Consume: []string{"of-" + id}, Artifacts: []goclaw.ArtifactData{{Name: "a"}}}, Return: &goclaw.Return{NextAt: 10},
+		Outbox: &goclaw.Outbound{ID: "reply-" + id, Session: parent.Session, Run: id}}))
 	if taken, err := s.TakeOutbox(ctx, "reply-"+id, 10, 10); err != nil || !taken {
 		t.Fatalf("taken %v, error %v", taken, err)
 	}

@@ -190,11 +190,11 @@ func life(t *testing.T, s *Store) {
 	check(s.End(ctx, fence, goclaw.Ending{
 		State: goclaw.StateCompleted,
 		Batch: goclaw.Batch{Now: 1, Usage: &goclaw.Usage{}, Blobs: []goclaw.Blob{{SHA256: store.ContentSHA(nil)}},
-			Events: []goclaw.Event{{Seq: 1, Kind: goclaw.EventEnd}}},
+			Events:    []goclaw.Event{{Seq: 1, Kind: goclaw.EventEnd}},
+			Artifacts: []goclaw.ArtifactData{{Name: "whole"}}},
 		Announce: &goclaw.InboxItem{ID: "i", Session: key, Source: "r1", Group: "r0"},
 		Outbox:   &goclaw.Outbound{ID: "o", Session: key, Run: "r1"},
 		IfQuiet:  true, Wake: &goclaw.Wake{Last: 1}, Return: &goclaw.Return{},
-		Artifacts: []goclaw.ArtifactData{{Name: "whole"}},
 	}))
 	claimed, err := s.Claim(ctx, goclaw.ClaimRequest{Owner: "o", Max: 9, Now: 1, Lease: 1e12})
 	check(err)

@@ -405,11 +405,11 @@ func testEndArtifacts(w *world) {
 	left := []goclaw.ArtifactData{{Name: "result.md", MediaType: "text/markdown", Data: []byte("all of it")}, {Name: "empty"}}
 	stale := run.Fence()
 	stale.Epoch = 9
-	w.fails("a stale fence", w.End(ctx, stale, goclaw.Ending{State: goclaw.StateCompleted, Artifacts: left}), goclaw.ErrFenced)
-	w.refused("an artifact without a name", w.End(ctx, run.Fence(), goclaw.Ending{State: goclaw.StateCompleted, Artifacts: []goclaw.ArtifactData{{}}}))
+	w.fails("a stale fence", w.End(ctx, stale, goclaw.Ending{State: goclaw.StateCompleted, Batch: goclaw.Batch{Artifacts: left}}), goclaw.ErrFenced)
+	w.refused("an artifact without a name", w.End(ctx, run.Fence(), goclaw.Ending{State: goclaw.StateCompleted, Batch: goclaw.Batch{Artifacts: []goclaw.ArtifactData{{}}}}))
 	_, err := w.Blob(ctx, blob("all of it").SHA256)
 	w.fails("content of a refused ending", err, goclaw.ErrNotFound)
-	w.ok(w.End(ctx, run.Fence(), goclaw.Ending{State: goclaw.StateCompleted, Batch: goclaw.Batch{Now: w.now}, Artifacts: left}))
+	w.ok(w.End(ctx, run.Fence(), goclaw.Ending{State: goclaw.StateCompleted, Batch: goclaw.Batch{Now: w.now, Artifacts: left}}))
 	got, err := w.Artifacts(ctx, "r")
 	w.ok(err)
 	w.same("artifacts", got, []goclaw.Artifact{

@@ -69,7 +69,7 @@ func TestClientRoundTrip(t *testing.T) {
 		history, err := c.History(ctx, odd)
 		check("History", []goclaw.RunLog{log}, history, err)
 		prompt, err := c.Context(ctx, goclaw.ContextQuery{Session: odd})
-		check("Context", goclaw.Prompt{Model: "m", Sections: []goclaw.Section{{ID: "identity", Text: "<you>", Stable: true}}, Tools: []goclaw.ToolSpec{}, Omitted: []goclaw.Omission{}, Warnings: []string{}}, prompt, err)
+		check("Context", goclaw.Prompt{Model: "m", Sections: []goclaw.Section{{ID: "identity", Text: "<you>", Stable: true}}, Tools: []goclaw.ToolSpec{}, Omitted: []goclaw.Omission{}, Warnings: []string{}, Lifted: []string{}}, prompt, err)
 		if _, err := c.Context(ctx, goclaw.ContextQuery{}); err != nil {
 			t.Error(err)
 		}

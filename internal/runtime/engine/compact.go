@@ -56,7 +56,7 @@ func tooLong(err error) bool {
 // compactAsAsked is all that a run of /compact does.
 func (j *job) compactAsAsked() error {
 	if n := len(j.state.Compacted); n > 0 {
-		return j.end(turn.Action{State: goclaw.StateCompleted, Result: told(j.state.Compacted[n-1])})
+		return j.end(turn.Action{State: goclaw.StateCompleted, Result: "Compacted " + told(j.state.Compacted[n-1])})
 	}
 	plan := j.plan(int64(j.r.Profile.Compaction.Tokens), true)
 	if plan.IsZero() {
@@ -231,5 +231,5 @@ func told(c goclaw.CompactEvent) string {
 	if c.Notes != "" {
 		parts = append(parts, "lasting facts are in memory/"+c.Day+".md")
 	}
-	return fmt.Sprintf("Compacted from about %d to %d tokens: %s. The whole record is kept.", c.Before, c.After, strings.Join(parts, "; "))
+	return fmt.Sprintf("from about %d to %d tokens: %s. The whole record is kept.", c.Before, c.After, strings.Join(parts, "; "))
 }

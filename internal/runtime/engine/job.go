@@ -285,7 +285,10 @@ func (j *job) assemble() error {
 		return err
 	}
 	if j.e.o.Mentions != nil && j.r.Trigger != goclaw.TriggerAnnouncement {
-		text += j.e.o.Mentions.Mentioned(j.ctx, j.r.Profile.Workspace, j.r.Profile.Access(j.r.Session, j.r.ID), strings.TrimSpace(j.r.Context+"\n"+j.r.Task))
+		files := j.e.o.Mentions.Mentioned(j.ctx, j.r.Profile.Workspace, j.r.Profile.Access(j.r.Session, j.r.ID), strings.TrimSpace(j.r.Context+"\n"+j.r.Task))
+		if files != "" {
+			text += "\n\n" + files
+		}
 	}
 	input := prompt.Envelope(prompt.Turn{Run: j.r, Text: text, Now: time.Now().In(j.e.o.Zone), Active: active})
 	j.prompt, j.system = made.prompt, made.system

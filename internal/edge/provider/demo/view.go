@@ -115,8 +115,12 @@ const (
 	turnClose = "</turn_context>"
 )
 
+// filesOpen begins what it puts after the text: the files that it mentions.
+const filesOpen = "\n\n<file path="
+
 // withoutTurn is what is said, without what the gateway adds to a turn.
 func withoutTurn(text string) string {
+	text, _, _ = strings.Cut(text, filesOpen)
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, turnOpen) {
 		if _, said, ok := strings.Cut(text, turnClose); ok {

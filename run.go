@@ -158,6 +158,9 @@ type Profile struct {
 	// Until is when the run's tree has had its time; 0: it is not limited.
 	Until Millis `json:"until,omitempty"`
 
+	// MaxCalls bounds the run's model calls; 0: the engine's own bound.
+	MaxCalls int `json:"maxCalls,omitempty"`
+
 	MaxSpawnDepth int `json:"maxSpawnDepth"`
 	MaxChildren   int `json:"maxChildren"`
 	MaxTreeRuns   int `json:"maxTreeRuns,omitempty"` // spawned runs that one input may ever lead to; 0: no bound

@@ -30,6 +30,7 @@ type SpawnReply struct {
 	RunID      string `json:"runId,omitempty"`
 	SessionKey string `json:"sessionKey,omitempty"`
 	Error      string `json:"error,omitempty"`
+	Note       string `json:"note,omitempty"` // what the requester should know of an accepted one
 }
 
 // Forbidden is a refusal by policy, Failed one for a bad request.

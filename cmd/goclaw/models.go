@@ -22,12 +22,20 @@ var families = map[string][]string{
 	"openai":    {"gpt-", "o1", "o3", "o4", "chatgpt"},
 }
 
+// shorthands are what Claude Code's files call Anthropic's models.
+var shorthands = map[string]string{
+	"sonnet": "anthropic/claude-sonnet-5-5", "opus": "anthropic/claude-opus-5-5", "haiku": "anthropic/claude-haiku-5-5",
+}
+
 // Resolve turns an id, an alias or "" into provider/model.
 func (m models) Resolve(name string) (string, error) {
 	if name == "" {
 		name = m.standard
 	}
 	if full, ok := m.aliases[name]; ok {
+		name = full
+	}
+	if full, ok := shorthands[strings.ToLower(name)]; ok && m.providers["anthropic"] != nil {
 		name = full
 	}
 	provider, model, qualified := strings.Cut(name, "/")

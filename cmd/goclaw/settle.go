@@ -64,7 +64,7 @@ const maxModelCalls = 200
 
 var (
 	workerTools = []string{"read", "write", "edit", "ls", "grep", "glob", "exec"}
-	mainTools   = append([]string{"sessions_spawn", "subagents", "sessions_list", "sessions_history", "session_status"}, workerTools...)
+	mainTools   = append([]string{"sessions_spawn", "spawn_agent", "subagents", "sessions_list", "sessions_history", "session_status"}, workerTools...)
 )
 
 // locate reads the configuration and finds the home: all that is needed to
@@ -241,6 +241,10 @@ func (s *settings) addRules(c *cli, cfg config.Config) error {
 		Agents: map[string]definition.Agent{}, Tools: mainTools, WorkerTools: workerTools,
 		SpawnTools: sessions.SpawnTools(), MainFiles: prompt.MainFiles(), WorkerFiles: prompt.WorkerFiles(),
 		ResolveModel: s.models.Resolve,
+		Definitions: s.library(cfg, func(workspace string) bool {
+			ok, err := s.trust.Trusted(workspace) // what can't be read is not trusted; agents list says why
+			return ok && err == nil
+		}).catalog,
 	}
 	if cfg.Context.Files != nil {
 		s.rules.MainFiles = cfg.Context.Files

@@ -96,6 +96,10 @@ type Rules struct {
 	// it can't.
 	ResolveModel func(string) (string, error)
 
+	// Definitions are those that a workspace's agent may spawn, and others that
+	// it may not; nil: there are none.
+	Definitions func(workspace string) Catalog
+
 	// Window is how many tokens a model takes at most, 0 if that is not known;
 	// it may be nil.
 	Window func(model string) int
@@ -138,16 +142,70 @@ type Requester struct {
 	Profile  goclaw.Profile
 }
 
-// Worker resolves a spawned run's profile, or refuses. The checks come in the
-// order of spec section 5: depth, children, allowAgents, definition, model.
-func (r Rules) Worker(q goclaw.SpawnRequest, from Requester) (goclaw.Profile, *goclaw.SpawnReply) {
-	forbid := func(format string, args ...any) (goclaw.Profile, *goclaw.SpawnReply) {
-		reply := goclaw.Forbidden(fmt.Sprintf(format, args...))
-		return goclaw.Profile{}, &reply
+// Worker is what a spawn comes down to.
+type Worker struct {
+	Profile    goclaw.Profile
+	Definition *Definition // nil for a plain worker
+	Note       string      // what the requester should know of it
+}
+
+// Worker resolves a spawned run, or refuses. The checks come in the order of
+// spec section 5: depth, children, allowAgents, definition, model.
+func (r Rules) Worker(q goclaw.SpawnRequest, from Requester) (Worker, *goclaw.SpawnReply) {
+	target, refused := r.target(q, from)
+	if refused != nil {
+		return Worker{}, refused
 	}
-	fail := func(format string, args ...any) (goclaw.Profile, *goclaw.SpawnReply) {
-		reply := goclaw.Failed(fmt.Sprintf(format, args...))
-		return goclaw.Profile{}, &reply
+	own := target.ID == from.Profile.Agent
+	def, refused := r.definition(q, target)
+	if refused != nil {
+		return Worker{}, refused
+	}
+	fallback := from.Profile.Model
+	if !own {
+		fallback = first(target.Model, fallback)
+	}
+	fallback = first(target.Subagents.Model, fallback)
+	model, note, err := r.workerModel(q, def, from, fallback)
+	if err != nil {
+		return Worker{}, refuse(goclaw.Failed(err.Error()))
+	}
+	depth := from.Depth + 1
+	given := target.Subagents.RunTimeout
+	if def != nil && def.TimeoutSeconds != nil {
+		given = time.Duration(*def.TimeoutSeconds) * time.Second
+	}
+	if q.TimeoutSeconds != nil {
+		given = time.Duration(*q.TimeoutSeconds) * time.Second
+	}
+	p := goclaw.Profile{
+		Agent: target.ID, Workspace: target.Workspace, Model: model,
+		Thinking:   first(q.Thinking, def.thinking(), target.Subagents.Thinking, from.Profile.Thinking, "off"),
+		Tools:      r.workerTools(def, target, from, depth),
+		PromptMode: goclaw.PromptMinimal, Inherit: r.WorkerFiles, Strict: true, Skills: []string{},
+		TimeoutMs:     timeout(given, target.Subagents.Budget),
+		MaxSpawnDepth: from.Profile.MaxSpawnDepth, MaxChildren: target.Subagents.MaxChildren,
+		// The limits of a tree are its root's, whoever's workers are in it.
+		MaxTreeRuns: from.Profile.MaxTreeRuns, Until: from.Profile.Until,
+		Budget: goclaw.Budget{Run: target.Subagents.Budget, Tree: from.Profile.Budget.Tree, Day: target.Budget.Day},
+
+		ResultTokens: target.Subagents.ResultTokens, RestartPolicy: target.Subagents.RestartPolicy,
+	}
+	if target.Subagents.Inherit != nil {
+		p.Inherit = target.Subagents.Inherit
+	}
+	if def != nil {
+		def.into(&p)
+	}
+	return Worker{Profile: p, Definition: def, Note: note}, nil
+}
+
+func refuse(reply goclaw.SpawnReply) *goclaw.SpawnReply { return &reply }
+
+// target is the agent as which the worker is to run.
+func (r Rules) target(q goclaw.SpawnRequest, from Requester) (Agent, *goclaw.SpawnReply) {
+	forbid := func(format string, args ...any) (Agent, *goclaw.SpawnReply) {
+		return Agent{}, refuse(goclaw.Forbidden(fmt.Sprintf(format, args...)))
 	}
 	if from.Depth >= from.Profile.MaxSpawnDepth {
 		return forbid("sessions_spawn is not allowed at this depth (current depth: %d, max: %d)", from.Depth, from.Profile.MaxSpawnDepth)
@@ -157,50 +215,19 @@ func (r Rules) Worker(q goclaw.SpawnRequest, from Requester) (goclaw.Profile, *g
 	}
 	own, ok := r.Agents[from.Profile.Agent]
 	if !ok {
-		return fail("the requester's agent %q is no longer configured", from.Profile.Agent)
+		return Agent{}, refuse(goclaw.Failed(fmt.Sprintf("the requester's agent %q is no longer configured", from.Profile.Agent)))
 	}
-	target := own
-	if q.AgentID != "" && q.AgentID != own.ID {
-		if !slices.Contains(own.Subagents.AllowAgents, "*") && !slices.Contains(own.Subagents.AllowAgents, q.AgentID) {
-			return forbid("agentId %q is not allowed for agent %q (allowed: %s)", q.AgentID, own.ID, allowed(own))
-		}
-		if target, ok = r.Agents[q.AgentID]; !ok {
-			return fail("no agent %q is configured; there are: %s", q.AgentID, strings.Join(r.agentIDs(), ", "))
-		}
+	if q.AgentID == "" || q.AgentID == own.ID {
+		return own, nil
 	}
-	if q.Agent != "" {
-		return fail("no definition %q exists; leave agent out to spawn a plain worker", q.Agent)
+	if !slices.Contains(own.Subagents.AllowAgents, "*") && !slices.Contains(own.Subagents.AllowAgents, q.AgentID) {
+		return forbid("agentId %q is not allowed for agent %q (allowed: %s)", q.AgentID, own.ID, allowed(own))
 	}
-	fallback := from.Profile.Model
-	if target.ID != own.ID {
-		fallback = first(target.Model, fallback)
+	target, ok := r.Agents[q.AgentID]
+	if !ok {
+		return Agent{}, refuse(goclaw.Failed(fmt.Sprintf("no agent %q is configured; there are: %s", q.AgentID, strings.Join(r.agentIDs(), ", "))))
 	}
-	model, err := r.ResolveModel(first(q.Model, target.Subagents.Model, fallback))
-	if err != nil {
-		return fail("%v", err)
-	}
-	depth := from.Depth + 1
-	files := target.Subagents.Inherit
-	if files == nil {
-		files = r.WorkerFiles
-	}
-	given := target.Subagents.RunTimeout
-	if q.TimeoutSeconds != nil {
-		given = time.Duration(*q.TimeoutSeconds) * time.Second
-	}
-	return goclaw.Profile{
-		Agent: target.ID, Workspace: target.Workspace, Model: model,
-		Thinking:   first(q.Thinking, target.Subagents.Thinking, from.Profile.Thinking, "off"),
-		Tools:      r.workerTools(target, from, depth),
-		PromptMode: goclaw.PromptMinimal, Inherit: files, Strict: true, Skills: []string{},
-		TimeoutMs:     timeout(given, target.Subagents.Budget),
-		MaxSpawnDepth: from.Profile.MaxSpawnDepth, MaxChildren: target.Subagents.MaxChildren,
-		// The limits of a tree are its root's, whoever's workers are in it.
-		MaxTreeRuns: from.Profile.MaxTreeRuns, Until: from.Profile.Until,
-		Budget: goclaw.Budget{Run: target.Subagents.Budget, Tree: from.Profile.Budget.Tree, Day: target.Budget.Day},
-
-		ResultTokens: target.Subagents.ResultTokens, RestartPolicy: target.Subagents.RestartPolicy,
-	}, nil
+	return target, nil
 }
 
 // timeout is the smaller of a given timeout and a limit in seconds, in
@@ -218,11 +245,15 @@ func TooManyChildren(active, limit int) string {
 	return fmt.Sprintf("sessions_spawn has reached max active children for this session (%d/%d); wait for one to be announced or cancel one", active, limit)
 }
 
-// workerTools never gives a worker what its requester's own policy denies.
-func (r Rules) workerTools(target Agent, from Requester, depth int) []string {
+// workerTools never gives a worker what its requester's own policy denies, nor
+// what its definition does not list.
+func (r Rules) workerTools(def *Definition, target Agent, from Requester, depth int) []string {
 	most := slices.Clone(r.WorkerTools)
 	if depth < from.Profile.MaxSpawnDepth {
 		most = append(most, r.SpawnTools...)
+	}
+	if def != nil {
+		most = filter(most, def.Policy())
 	}
 	most = filter(most, target.Tools...)
 	most = filter(most, target.Subagents.Tools)

@@ -160,7 +160,7 @@ func TestWorker(t *testing.T) {
 			if refused != nil {
 				t.Fatalf("refused: %+v", *refused)
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
+			if diff := cmp.Diff(want, got.Profile); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -461,7 +461,8 @@ func TestToolsOnlyNarrow(t *testing.T) {
 		for depth := range 2 {
 			target := rapid.SampledFrom([]string{"main", "helper"}).Draw(t, "target")
 			from.Depth = depth
-			p, refused := r.Worker(goclaw.SpawnRequest{AgentID: target}, from)
+			w, refused := r.Worker(goclaw.SpawnRequest{AgentID: target}, from)
+			p := w.Profile
 			if refused != nil {
 				t.Fatalf("refused: %+v", *refused)
 			}

@@ -73,6 +73,12 @@ type WorkerCard struct {
 	Example        string // a call with context, as JSON
 }
 
+// Equal reports whether two cards say the same.
+func (w WorkerCard) Equal(o WorkerCard) bool {
+	return w.Name == o.Name && w.Description == o.Description && slices.Equal(w.Tools, o.Tools) &&
+		w.TimeoutSeconds == o.TimeoutSeconds && w.Example == o.Example
+}
+
 // Replacement is a section's text as the person wants it; "" leaves it out.
 type Replacement struct {
 	Text   string

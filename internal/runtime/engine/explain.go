@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"goclaw"
+	"goclaw/internal/core/definition"
 	"goclaw/internal/core/prompt"
 	"goclaw/internal/core/turn"
 )
@@ -19,7 +20,7 @@ func (e *Engine) Explain(ctx context.Context, q goclaw.ContextQuery) (goclaw.Pro
 		if err != nil {
 			return goclaw.Prompt{}, err
 		}
-		made, err := e.assemble(ctx, q.Session, e.withNotes(q.Session, profile))
+		made, err := e.assemble(ctx, q.Session, e.withNotes(q.Session, profile), "")
 		return made.prompt, err
 	}
 	run, err := e.o.Store.Run(ctx, q.Run)
@@ -31,10 +32,30 @@ func (e *Engine) Explain(ctx context.Context, q goclaw.ContextQuery) (goclaw.Pro
 		return goclaw.Prompt{}, err
 	}
 	if len(events) == 0 || events[0].Prompt == nil {
-		made, err := e.assemble(ctx, run.Session, e.withNotes(run.Session, run.Profile))
+		spec, err := e.spec(ctx, run)
+		if err != nil {
+			return goclaw.Prompt{}, err
+		}
+		made, err := e.assemble(ctx, run.Session, e.withNotes(run.Session, run.Profile), spec.Body)
 		return made.prompt, err
 	}
 	return e.recorded(ctx, events[0].Prompt.PromptSHA)
+}
+
+// spec loads what a run has taken from its definition; it is empty if there is
+// none.
+func (e *Engine) spec(ctx context.Context, r goclaw.Run) (s definition.Spec, err error) {
+	if r.Profile.Spec == "" {
+		return s, nil
+	}
+	raw, err := e.o.Store.Blob(ctx, r.Profile.Spec)
+	if err != nil {
+		return s, fmt.Errorf("load the definition of run %s: %w", r.ID, err)
+	}
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return s, fmt.Errorf("the definition of run %s: %w", r.ID, err)
+	}
+	return s, nil
 }
 
 // recorded loads a prompt by its hash.

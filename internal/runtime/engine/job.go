@@ -11,6 +11,7 @@ import (
 
 	"goclaw"
 	"goclaw/internal/core/announce"
+	"goclaw/internal/core/definition"
 	"goclaw/internal/core/prompt"
 	"goclaw/internal/core/turn"
 )
@@ -36,6 +37,8 @@ type job struct {
 	logs    []goclaw.RunLog      // of the session's earlier runs; shared, never changed
 	view    turn.View            // what compactions have made of the session
 	history []goclaw.Message     // logs, as the model sees them
+
+	spec definition.Spec // what the run takes from its definition
 
 	squeezed bool // the provider refused a request as too long
 
@@ -119,7 +122,7 @@ func (j *job) loop() error {
 			return context.Cause(j.ctx)
 		}
 		var err error
-		switch a := turn.Next(j.state, j.e.o.MaxCalls); a.Kind {
+		switch a := turn.Next(j.state, j.maxCalls()); a.Kind {
 		case turn.Assemble:
 			if err = j.stopped(); err == nil {
 				err = j.assemble()
@@ -141,6 +144,16 @@ func (j *job) loop() error {
 	}
 }
 
+// maxCalls bounds the run's model calls: by its definition, or the engine's own
+// bound if that is less.
+func (j *job) maxCalls() int {
+	own, all := j.r.Profile.MaxCalls, j.e.o.MaxCalls
+	if own == 0 || all > 0 && all < own {
+		return all
+	}
+	return own
+}
+
 // stopped says why no further model call is begun, or nil.
 func (j *job) stopped() error {
 	if j.ctx.Err() != nil {
@@ -158,6 +171,9 @@ func (j *job) stopped() error {
 func (j *job) load() error {
 	if j.r.CancelAt != 0 { // before the claim; later ones are told to the job
 		j.stop(cancelled{j.r.CancelWhy})
+	}
+	if err := j.loadSpec(); err != nil {
+		return err
 	}
 	if j.r.Epoch <= 1 && !j.takeOver {
 		return nil // nobody can have recorded anything yet
@@ -182,6 +198,13 @@ func (j *job) load() error {
 		return j.recover() // writes first
 	}
 	return j.unmoved()
+}
+
+func (j *job) loadSpec() (err error) {
+	if j.r.Profile.Spec != "" {
+		j.spec, err = ask(j, "definition", func(ctx context.Context) (definition.Spec, error) { return j.e.spec(ctx, j.r) })
+	}
+	return err
 }
 
 // unmoved fails with ErrFenced if another owner has taken the run since it was
@@ -260,7 +283,7 @@ func (j *job) loadHistory() (from int64, err error) {
 // assemble makes event 0: the prompt and the turn's input. An announcement's
 // input is what is ready now; the same transaction marks it as consumed.
 func (j *job) assemble() error {
-	made, err := j.e.assemble(j.ctx, j.r.Session, j.e.withNotes(j.r.Session, j.r.Profile))
+	made, err := j.e.assemble(j.ctx, j.r.Session, j.e.withNotes(j.r.Session, j.r.Profile), j.spec.Body)
 	if err != nil {
 		return err
 	}

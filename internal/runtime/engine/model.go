@@ -170,7 +170,7 @@ func (j *job) request(model string) goclaw.ModelRequest {
 	return goclaw.ModelRequest{
 		Model: model, System: j.system, Tools: j.prompt.Tools,
 		Messages: append(msgs, j.view.Messages(j.r, j.state)...),
-		Thinking: j.prompt.Thinking, MaxTokens: j.prompt.MaxTokens,
+		Thinking: j.prompt.Thinking, MaxTokens: j.prompt.MaxTokens, Temperature: j.spec.Temperature,
 		Session: j.r.Session.String(),
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"goclaw"
+	"goclaw/internal/core/definition"
 	"goclaw/internal/core/prompt"
 )
 
@@ -43,24 +44,29 @@ type ingredients struct {
 	files    []goclaw.WorkspaceFile
 	replaced map[string]prompt.Replacement
 	skills   prompt.SkillList
+	workers  []prompt.WorkerCard
+	body     string
 	warnings []string
 }
 
 func (i ingredients) equal(o ingredients) bool {
 	return slices.Equal(i.files, o.files) && maps.Equal(i.replaced, o.replaced) && i.skills.Text == o.skills.Text &&
-		slices.Equal(i.skills.Omitted, o.skills.Omitted) && slices.Equal(i.warnings, o.warnings)
+		slices.Equal(i.skills.Omitted, o.skills.Omitted) && slices.Equal(i.warnings, o.warnings) && i.body == o.body &&
+		slices.EqualFunc(i.workers, o.workers, prompt.WorkerCard.Equal)
 }
 
 // assemble builds the prompt of a session's run from the files as they are now.
-func (e *Engine) assemble(ctx context.Context, session goclaw.SessionKey, p goclaw.Profile) (assembled, error) {
+// body is that of the run's definition, "" if it has none.
+func (e *Engine) assemble(ctx context.Context, session goclaw.SessionKey, p goclaw.Profile, body string) (assembled, error) {
 	from, err := e.gather(p)
 	if err != nil {
 		return assembled{}, err
 	}
+	from.body = body
 	made, err := e.prompts.make(promptKey(session, p), from, func() goclaw.Prompt {
 		made := prompt.Assemble(prompt.Input{
 			Profile: p, Session: session, Files: from.files, Tools: e.specs(p.Tools), Skills: from.skills,
-			Facts: e.o.Facts, Replaced: from.replaced,
+			Facts: e.o.Facts, Replaced: from.replaced, Body: from.body, Workers: from.workers,
 		})
 		made.Warnings = append(made.Warnings, from.warnings...)
 		return made
@@ -91,6 +97,11 @@ func (e *Engine) gather(p goclaw.Profile) (from ingredients, err error) {
 		if from.skills, from.warnings, err = e.o.Skills.List(p); err != nil {
 			return from, fmt.Errorf("list skills: %w", err)
 		}
+	}
+	if e.o.Rules.Definitions != nil && p.PromptMode != goclaw.PromptNone && slices.Contains(p.Tools, "sessions_spawn") {
+		catalog := e.o.Rules.Definitions(p.Workspace)
+		from.workers = definition.Cards(catalog.Spawnable(), e.o.Rules.Tools)
+		from.warnings = append(from.warnings, catalog.Broken()...)
 	}
 	return from, nil
 }

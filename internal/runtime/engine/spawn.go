@@ -2,6 +2,9 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -38,9 +41,18 @@ func (e *Engine) SpawnFor(ctx context.Context, key goclaw.SessionKey, q goclaw.S
 // spawn leaves the limit of children to the store, which counts them in the
 // transaction of the acceptance; only a refusal looks at what there is.
 func (e *Engine) spawn(ctx context.Context, in goclaw.Invocation, q goclaw.SpawnRequest, fence *goclaw.Fence, known string) (goclaw.SpawnReply, error) {
-	profile, refused := e.worker(q, in, 0)
+	worker, refused := e.worker(q, in, 0)
 	if refused != nil {
 		return e.refuse(ctx, in, q, known)
+	}
+	profile := worker.Profile
+	var blobs []goclaw.Blob
+	if worker.Definition != nil {
+		spec, err := specBlob(worker.Definition.Spec())
+		if err != nil {
+			return goclaw.SpawnReply{}, err
+		}
+		profile.Spec, blobs = spec.SHA256, []goclaw.Blob{spec}
 	}
 	run := goclaw.Run{
 		Session: goclaw.SubagentKey(profile.Agent, e.o.NewID()), Trigger: goclaw.TriggerSpawn,
@@ -56,6 +68,7 @@ func (e *Engine) spawn(ctx context.Context, in goclaw.Invocation, q goclaw.Spawn
 	}
 	run, _, err := e.Accept(ctx, goclaw.Acceptance{
 		Run: run, Key: known, ParentFence: fence, MaxChildren: in.Profile.MaxChildren, MaxTreeRuns: in.Profile.MaxTreeRuns,
+		Blobs: blobs,
 	})
 	if errors.Is(err, goclaw.ErrTreeFull) {
 		return goclaw.Forbidden(fmt.Sprintf("sessions_spawn has reached the most workers that one input may ever lead to (%d, maxRunsPerTree); "+
@@ -67,11 +80,23 @@ func (e *Engine) spawn(ctx context.Context, in goclaw.Invocation, q goclaw.Spawn
 	if err != nil {
 		return goclaw.SpawnReply{}, err
 	}
-	return accepted(run), nil
+	reply := accepted(run)
+	reply.Note = worker.Note
+	return reply, nil
 }
 
-// worker resolves the profile of what q asks for, or refuses it.
-func (e *Engine) worker(q goclaw.SpawnRequest, in goclaw.Invocation, children int) (goclaw.Profile, *goclaw.SpawnReply) {
+// specBlob encodes what a run takes from its definition.
+func specBlob(s definition.Spec) (goclaw.Blob, error) {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return goclaw.Blob{}, fmt.Errorf("encode definition %s: %w", s.Name, err)
+	}
+	sum := sha256.Sum256(raw)
+	return goclaw.Blob{SHA256: hex.EncodeToString(sum[:]), Data: raw}, nil
+}
+
+// worker resolves what q asks for, or refuses it.
+func (e *Engine) worker(q goclaw.SpawnRequest, in goclaw.Invocation, children int) (definition.Worker, *goclaw.SpawnReply) {
 	var problem string
 	switch {
 	case strings.TrimSpace(q.Task) == "":
@@ -82,7 +107,7 @@ func (e *Engine) worker(q goclaw.SpawnRequest, in goclaw.Invocation, children in
 		return e.o.Rules.Worker(q, definition.Requester{Depth: in.Depth, Children: children, Profile: in.Profile})
 	}
 	reply := goclaw.Failed(problem)
-	return goclaw.Profile{}, &reply
+	return definition.Worker{}, &reply
 }
 
 // refuse gives the first reason in the order of the checks, unless this very

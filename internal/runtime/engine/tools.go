@@ -48,6 +48,14 @@ func (j *job) check(c goclaw.ToolCall) string {
 	if _, err := j.e.schemas[c.Name].Check(c.Arguments); err != nil {
 		return c.Name + ": " + err.Error()
 	}
+	return j.ruled(c)
+}
+
+// ruled says which rule of the run's definition stands against a call, or "".
+func (j *job) ruled(c goclaw.ToolCall) string {
+	if denied := j.spec.Tools.Refuses(c.Name, c.Arguments); denied != "" {
+		return fmt.Sprintf("%s: the worker's definition (%s) does not allow %q", c.Name, j.spec.Name, denied)
+	}
 	return ""
 }
 

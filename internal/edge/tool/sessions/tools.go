@@ -48,6 +48,8 @@ type Transcripts interface {
 var (
 	//go:embed spawn.json
 	spawnSchema []byte
+	//go:embed agent.json
+	agentSchema []byte
 	//go:embed subagents.json
 	subagentsSchema []byte
 	//go:embed list.json
@@ -59,9 +61,9 @@ var (
 )
 
 // SpawnTools names the tools that a worker gets only where it may spawn.
-func SpawnTools() []string { return []string{"sessions_spawn", "subagents"} }
+func SpawnTools() []string { return []string{"sessions_spawn", "spawn_agent", "subagents"} }
 
-// Tools returns the five tools.
+// Tools returns the six tools.
 func Tools(s Spawner, r Records, t Transcripts) []goclaw.Tool {
 	d := deps{s, r, t}
 	spec := func(name, description string, schema []byte) goclaw.ToolSpec {
@@ -73,6 +75,7 @@ func Tools(s Spawner, r Records, t Transcripts) []goclaw.Tool {
 	subagents.Ordered = true // messages arrive in the order in which they were sent
 	return []goclaw.Tool{
 		tool{spawn, d.spawn},
+		tool{spec("spawn_agent", "Start a worker by its definition and wait for its answer, which is this call's result. sessions_spawn doesn't wait.", agentSchema), d.spawnAgent},
 		tool{subagents, d.subagents},
 		tool{spec("sessions_list", "List your sessions, newest first.", listSchema), d.list},
 		tool{spec("sessions_history", "Read the transcript of one of your sessions.", historySchema), d.history},
@@ -80,7 +83,7 @@ func Tools(s Spawner, r Records, t Transcripts) []goclaw.Tool {
 	}
 }
 
-// tool is one of the five. All of them may run again after a crash: a spawn or
+// tool is one of the six. All of them may run again after a crash: a spawn or
 // a message is accepted once per call, and a run that was cancelled stays
 // cancelled. Its answer is sent as JSON, unless it is a ToolResult.
 type tool struct {

@@ -13,6 +13,7 @@ const (
 	EventWaiting EventKind = "waiting" // the run gave its slot back
 	EventResumed EventKind = "resumed" // another owner took the run over
 	EventCompact EventKind = "compact" // what the model sees of the session was shortened
+	EventHandoff EventKind = "handoff" // a new attempt begins, with no history but a hand-off
 	EventEnd     EventKind = "end"
 )
 
@@ -31,6 +32,7 @@ type Event struct {
 	Waiting *WaitingEvent `json:"waiting,omitempty"`
 	Resumed *ResumedEvent `json:"resumed,omitempty"`
 	Compact *CompactEvent `json:"compact,omitempty"`
+	Handoff *HandoffEvent `json:"handoff,omitempty"`
 	End     *EndEvent     `json:"end,omitempty"`
 }
 
@@ -136,10 +138,30 @@ type TrimmedResult struct {
 	Bytes  int    `json:"bytes"` // its whole length
 }
 
+// HandoffEvent ends a worker's attempt whose context had become too long: the
+// next one starts with system prompt, input and Text, and no history.
+type HandoffEvent struct {
+	Attempt  int    `json:"attempt"`  // that begins, from 2
+	Text     string `json:"text"`     // task, done, open, facts, next
+	Artifact string `json:"artifact"` // its name, on the run
+	By       string `json:"by"`       // worker, or runtime if the worker could not write it
+
+	// Before is how many tokens the context of the attempt that ends had; Steps
+	// how many model replies.
+	Before int64 `json:"before"`
+	Steps  int   `json:"steps"`
+
+	// Call is the model call that wrote Text; nil if none did.
+	Call *ModelEvent `json:"call,omitempty"`
+}
+
 // Paid returns the model call that an event records, or nil.
 func (e Event) Paid() *ModelEvent {
-	if e.Compact != nil {
+	switch {
+	case e.Compact != nil:
 		return e.Compact.Call
+	case e.Handoff != nil:
+		return e.Handoff.Call
 	}
 	return e.Model
 }

@@ -147,6 +147,9 @@ type Profile struct {
 	// Compaction says when the transcript that the model sees is shortened.
 	Compaction Compaction `json:"compaction,omitzero"`
 
+	// Handoff says when a worker is ended and another goes on in its place.
+	Handoff Handoff `json:"handoff,omitzero"`
+
 	// Message is the channel's id of the message that the turn answers, for
 	// reply tags; "" if there is none.
 	Message string `json:"message,omitempty"`
@@ -179,6 +182,13 @@ type Profile struct {
 	Definition    string `json:"definition,omitempty"`
 	DefinitionSHA string `json:"definitionSha,omitempty"`
 	Spec          string `json:"spec,omitempty"`
+}
+
+// Handoff bounds a worker's context, in tokens of the request.
+type Handoff struct {
+	Tokens int  `json:"tokens"`         // at which an attempt ends; 0: never
+	Max    int  `json:"max"`            // how often; then the run fails
+	Fail   bool `json:"fail,omitempty"` // the run fails at once instead
 }
 
 // Compaction says when and how far the transcript of a main session is

@@ -190,6 +190,7 @@ func (r Rules) Worker(q goclaw.SpawnRequest, from Requester) (Worker, *goclaw.Sp
 		Budget: goclaw.Budget{Run: target.Subagents.Budget, Tree: from.Profile.Budget.Tree, Day: target.Budget.Day},
 
 		ResultTokens: target.Subagents.ResultTokens, RestartPolicy: target.Subagents.RestartPolicy,
+		Handoff: def.handoff(r.window(model)),
 	}
 	if target.Subagents.Inherit != nil {
 		p.Inherit = target.Subagents.Inherit

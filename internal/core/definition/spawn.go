@@ -126,6 +126,32 @@ func (r Rules) workerModel(q goclaw.SpawnRequest, d *Definition, from Requester,
 	return model, fmt.Sprintf("its definition asks for the model %q, which nothing here answers to, so it uses %s; models.aliases can give that name a meaning", wanted, model), nil
 }
 
+// What holds for workers whose definition says nothing of it (spec section 8).
+const (
+	handoffPercent = 60
+	handoffTokens  = 120_000
+	maxHandoffs    = 3
+)
+
+// handoff is the smaller of a share of the model's window (0: unknown) and a
+// number of tokens.
+func (d *Definition) handoff(window int) goclaw.Handoff {
+	percent, tokens, h := handoffPercent, handoffTokens, goclaw.Handoff{Max: maxHandoffs}
+	if d != nil {
+		l := d.Typed.Limits
+		percent, tokens = cmp.Or(l.ContextPercent, percent), cmp.Or(l.ContextTokens, tokens)
+		h.Fail = l.OnLimit == "fail"
+		if l.MaxHandoffs != nil {
+			h.Max = *l.MaxHandoffs
+		}
+	}
+	h.Tokens = tokens
+	if share := window * percent / 100; share > 0 {
+		h.Tokens = min(h.Tokens, share)
+	}
+	return h
+}
+
 func (d *Definition) thinking() string {
 	if d == nil {
 		return ""

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"goclaw"
@@ -59,7 +60,7 @@ func (v View) Messages(r goclaw.Run, s State) []goclaw.Message {
 	if s.Prompt == nil || r.Trigger == goclaw.TriggerCompact {
 		return nil
 	}
-	msgs := append([]goclaw.Message{s.Prompt.Input}, s.Early...)
+	msgs := append([]goclaw.Message{s.opening()}, s.Early...)
 	for i := range s.Steps {
 		st := &s.Steps[i]
 		if len(st.Reply.Message.Parts) > 0 {
@@ -86,6 +87,20 @@ func Cut(r goclaw.Run, s State) []goclaw.Message {
 	}
 	return v.Messages(r, s)
 }
+
+// opening is the message that begins the attempt under way.
+func (s State) opening() goclaw.Message {
+	n := len(s.Handoffs)
+	if n == 0 {
+		return s.Prompt.Input
+	}
+	m := goclaw.Message{Role: goclaw.RoleUser, Parts: slices.Clone(s.Prompt.Input.Parts)}
+	m.Parts = append(m.Parts, goclaw.Part{Kind: goclaw.PartText, Text: fmt.Sprintf(handoff, n, s.Handoffs[n-1].Text)})
+	return m
+}
+
+const handoff = "<handoff number=\"%d\">\nAn earlier worker has done a part of this task and left this. Go on from here: " +
+	"what it says is done is done, and its facts are yours.\n\n%s\n</handoff>"
 
 func (v View) results(run string, st *Step, end *goclaw.EndEvent) goclaw.Message {
 	m := goclaw.Message{Role: goclaw.RoleUser}

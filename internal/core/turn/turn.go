@@ -14,12 +14,31 @@ type State struct {
 	Usage  goclaw.Usage
 
 	Compacted []goclaw.CompactEvent // by this run
-	End       *goclaw.EndEvent      // nil until the run has ended
-	Next      int                   // sequence number of the next event
+
+	// Handoffs ended earlier attempts: Steps are those of the last one. Past
+	// counts what they had done.
+	Handoffs []goclaw.HandoffEvent
+	Past     Past
+
+	End  *goclaw.EndEvent // nil until the run has ended
+	Next int              // sequence number of the next event
 
 	// LostModelCalls counts takeovers that may have lost a paid reply.
 	LostModelCalls int
 }
+
+// Past is what earlier attempts of a run have done.
+type Past struct {
+	Steps   int    // model replies
+	Results int    // tool results
+	Text    string // what their models said
+}
+
+// Attempt is the number of the attempt under way, from 1.
+func (s State) Attempt() int { return len(s.Handoffs) + 1 }
+
+// Calls counts the model calls that the run has made for its task.
+func (s State) Calls() int { return s.Past.Steps + len(s.Steps) }
 
 // Step is one model reply and what became of its tool calls.
 type Step struct {
@@ -77,6 +96,13 @@ func Apply(s State, e goclaw.Event) State {
 		if e.Compact.Call != nil {
 			s.Usage = s.Usage.Add(e.Compact.Call.Usage)
 		}
+	case goclaw.EventHandoff:
+		if e.Handoff.Call != nil {
+			s.Usage = s.Usage.Add(e.Handoff.Call.Usage)
+		}
+		s.Past = Past{Steps: s.Calls(), Results: s.results(), Text: s.Text()}
+		s.Handoffs = append(s.Handoffs, *e.Handoff)
+		s.Steps, s.Early = nil, nil
 	case goclaw.EventResumed:
 		if e.Resumed.ModelCallLost {
 			s.LostModelCalls++
@@ -146,7 +172,7 @@ func Next(s State, maxCalls int) Action {
 		return Action{Kind: CallTools, Calls: pending}
 	}
 	if len(last.Calls) > 0 || len(last.Inputs) > 0 {
-		if maxCalls > 0 && len(s.Steps) >= maxCalls {
+		if maxCalls > 0 && s.Calls() >= maxCalls {
 			return Action{
 				Kind: Finish, State: goclaw.StateFailed, Result: s.Text(),
 				Error: "the limit of model calls for this run is reached (maxTurns)",
@@ -182,6 +208,9 @@ func IsSilent(text string) bool {
 // was stopped.
 func (s State) Text() string {
 	var parts []string
+	if s.Past.Text != "" {
+		parts = append(parts, s.Past.Text)
+	}
 	for _, st := range s.Steps {
 		if t := strings.TrimSpace(st.Reply.Message.PlainText()); t != "" {
 			parts = append(parts, t)
@@ -192,7 +221,11 @@ func (s State) Text() string {
 
 // Done counts the model replies and tool results on record.
 func (s State) Done() int {
-	n := len(s.Steps)
+	return s.Calls() + s.results()
+}
+
+func (s State) results() int {
+	n := s.Past.Results
 	for _, st := range s.Steps {
 		n += len(st.Results)
 	}

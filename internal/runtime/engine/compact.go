@@ -24,6 +24,11 @@ func (j *job) converse() error {
 	if j.r.Trigger == goclaw.TriggerCompact {
 		return j.compactAsAsked()
 	}
+	if j.r.Session.IsWorker() {
+		if over, err := j.handOff(); err != nil || over {
+			return err
+		}
+	}
 	if made, err := j.makeRoom(int64(j.r.Profile.Compaction.Tokens)); err != nil || made {
 		return err
 	}
@@ -89,13 +94,19 @@ func (j *job) plan(limit int64, summarise bool) compact.Plan {
 // last one, with what came since, or by its bytes if that is more.
 func (j *job) size() int64 {
 	n := compact.Bytes(j.history) + compact.Bytes(j.view.Messages(j.r, j.state))
+	return max(int64(prompt.Tokens(n)+j.fixed()), j.countedSize())
+}
+
+// fixed is how many tokens tools and system prompt have.
+func (j *job) fixed() int {
+	n := 0
 	for _, b := range j.system {
 		n += len(b.Text)
 	}
 	for _, t := range j.prompt.Tools {
 		n += len(t.Name) + len(t.Description) + len(t.Schema)
 	}
-	return max(int64(prompt.Tokens(n)), j.countedSize())
+	return prompt.Tokens(n)
 }
 
 // countedSize is 0 if the provider has counted nothing since the session was

@@ -104,6 +104,9 @@ func (e *Engine) AsSent(ctx context.Context, id string, step int) (goclaw.Sent, 
 		return goclaw.Sent{}, err
 	}
 	build := j.request
+	if events[at].Handoff != nil {
+		build = j.handoffRequest
+	}
 	if c := events[at].Compact; c != nil {
 		build = func(model string) goclaw.ModelRequest { return j.summaryRequest(model, c.Through) }
 	}

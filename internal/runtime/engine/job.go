@@ -335,6 +335,11 @@ func (j *job) activeWorkers() ([]string, error) {
 	if j.r.Session.IsWorker() {
 		return nil, nil
 	}
+	return j.unended()
+}
+
+// unended names the workers of the run's session that are under way.
+func (j *job) unended() ([]string, error) {
 	runs, err := ask(j, "workers", func(ctx context.Context) ([]goclaw.Run, error) {
 		return j.e.o.Store.Runs(ctx, goclaw.RunFilter{
 			Requester: j.r.Session, Triggers: []goclaw.Trigger{goclaw.TriggerSpawn}, Active: true, Limit: 20,

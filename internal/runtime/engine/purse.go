@@ -93,7 +93,7 @@ func (j *job) unspent() {
 // spent is what the run itself has used. A call that was lost with its process
 // counts as one of the run's average, or as the input of the next.
 func (j *job) spent(input int64) budget.Spent {
-	u, steps := j.state.Usage, int64(len(j.state.Steps))
+	u, steps := j.state.Usage, int64(j.state.Calls())
 	s := budget.Spent{Tokens: u.Input + u.Output, Steps: steps}
 	if u.CostUSD != nil {
 		s.USD = *u.CostUSD
@@ -109,6 +109,11 @@ func (j *job) spent(input int64) budget.Spent {
 	s.Steps += lost
 	for _, c := range j.state.Compacted {
 		if c.Call != nil {
+			s.Steps++
+		}
+	}
+	for _, h := range j.state.Handoffs {
+		if h.Call != nil {
 			s.Steps++
 		}
 	}

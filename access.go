@@ -15,6 +15,7 @@ type Access struct {
 	Strict  bool     // what is private to the main agent is out of reach
 	Named   []string // paths of the workspace that a person named for this session
 	Run     string   // whose kept output stays in reach
+	Root    string   // of the run's tree, for the artifacts of its siblings; "" for none
 }
 
 // Access returns what a run with this profile may see. run may be "".
@@ -39,8 +40,8 @@ var guidingEntries = [...]string{
 // workspace.
 func PrivateEntries() []string { return slices.Clone(privateEntries[:]) }
 
-// Thing is something that a session may or may not see. Exactly one of Entry
-// and Session is set.
+// Thing is something that a session may or may not see. Exactly one of Entry,
+// Session and Artifact is set.
 type Thing struct {
 	// Entry is a path relative to the workspace, with slashes; its first part
 	// is spelled as in PrivateEntries. Where spellings and links matter, ask
@@ -49,6 +50,9 @@ type Thing struct {
 
 	Session   SessionKey // a transcript
 	Requester SessionKey // who asked for that session's run, if it was spawned
+
+	// Artifact is the run that left it.
+	Artifact *Run
 }
 
 // MaySee decides. why says, for a person, what stands against it.
@@ -59,6 +63,9 @@ func (a Access) MaySee(t Thing) (ok bool, why string) {
 		}
 		return true, ""
 	}
+	if t.Artifact != nil {
+		return a.mayRead(*t.Artifact)
+	}
 	switch {
 	case t.Session == a.Session, !t.Requester.IsZero() && t.Requester == a.Session:
 		return true, ""
@@ -68,6 +75,30 @@ func (a Access) MaySee(t Thing) (ok bool, why string) {
 		return false, fmt.Sprintf("%s belongs to another agent", t.Session)
 	case a.Session.Kind != KindMain:
 		return false, "only the agent's main session can read others' conversations"
+	}
+	return true, ""
+}
+
+// mayRead decides about what the run r left. A session reads what its own runs
+// and its workers left. A worker also reads what other spawned runs of its tree
+// left, unless they saw something private that it may not see.
+func (a Access) mayRead(r Run) (ok bool, why string) {
+	switch {
+	case r.Session == a.Session, !r.Requester.IsZero() && r.Requester == a.Session:
+		return true, ""
+	case !a.Session.IsWorker():
+		return false, "only artifacts of this session and of its workers can be read here"
+	case a.Root == "" || r.Root != a.Root || r.Trigger != TriggerSpawn:
+		return false, "a worker reads only artifacts of its own, of its workers, and of other workers of the same tree"
+	}
+	theirs := r.Profile.Access(r.Session, r.ID)
+	for _, entry := range append(PrivateEntries(), theirs.Lifted()...) {
+		if saw, _ := theirs.MaySee(Thing{Entry: entry}); !saw {
+			continue
+		}
+		if ok, _ := a.MaySee(Thing{Entry: entry}); !ok {
+			return false, fmt.Sprintf("the worker that left it may see %s, this one may not", entry)
+		}
 	}
 	return true, ""
 }

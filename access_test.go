@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"goclaw"
 )
 
@@ -78,6 +80,67 @@ func TestAccessToSessions(t *testing.T) {
 			t.Errorf("%s sees %s of %q: %v, %q", tt.who, tt.what, tt.requester, ok, why)
 		}
 	}
+}
+
+func TestAccessToArtifacts(t *testing.T) {
+	main, chat := goclaw.MainKey("main"), goclaw.APIKey("main", "x")
+	worker, sibling, cron := goclaw.SubagentKey("main", "w"), goclaw.SubagentKey("other", "v"), goclaw.CronKey("main", "j")
+	spawned := func(session, requester goclaw.SessionKey, root string, inherit ...string) goclaw.Run {
+		return goclaw.Run{Session: session, Requester: requester, Root: root, Trigger: goclaw.TriggerSpawn, Profile: goclaw.Profile{Strict: true, Inherit: inherit}}
+	}
+	turn := goclaw.Run{ID: "t", Session: main, Root: "t", Trigger: goclaw.TriggerUser}
+	announced := goclaw.Run{Session: main, Root: "t", Trigger: goclaw.TriggerAnnouncement}
+	open := spawned(sibling, main, "t")
+	open.Profile.Strict = false
+	for _, tt := range []struct {
+		who   goclaw.SessionKey
+		named []string
+		root  string
+		of    goclaw.Run
+		want  bool
+	}{
+		{main, nil, "t", turn, true}, {main, nil, "later", turn, true}, {main, nil, "t", announced, true},
+		{main, nil, "t", spawned(worker, main, "t"), true}, {main, nil, "t", spawned(worker, sibling, "t"), false},
+		{main, nil, "t", goclaw.Run{Session: chat, Root: "t"}, false}, {chat, nil, "t", turn, false},
+		{chat, nil, "t", spawned(worker, main, "t"), false}, {chat, nil, "t", spawned(worker, chat, "t"), true},
+		{worker, nil, "t", spawned(worker, main, "t"), true}, {worker, nil, "t", turn, false}, {worker, nil, "t", announced, false},
+		{worker, nil, "t", spawned(sibling, main, "t"), true}, {worker, nil, "t", spawned(sibling, main, "u"), false},
+		{worker, nil, "", spawned(sibling, main, ""), false}, {worker, nil, "t", spawned(sibling, worker, "u", "USER.md"), true},
+		{worker, nil, "t", spawned(sibling, main, "t", "USER.md"), false}, {worker, []string{"USER.md"}, "t", spawned(sibling, main, "t", "USER.md"), true},
+		{worker, []string{"memory"}, "t", spawned(sibling, main, "t", "memory/x.md", "AGENTS.md"), true},
+		{worker, []string{"memory/x.md"}, "t", spawned(sibling, main, "t", "memory"), false},
+		{worker, goclaw.PrivateEntries(), "t", open, true}, {worker, goclaw.PrivateEntries()[1:], "t", open, false},
+		{cron, nil, "c", goclaw.Run{Session: cron, Root: "b", Trigger: goclaw.TriggerCron}, true}, {cron, nil, "c", spawned(worker, cron, "c"), true},
+		{cron, nil, "c", turn, false}, {worker, nil, "c", goclaw.Run{Session: cron, Root: "c", Trigger: goclaw.TriggerCron}, false},
+	} {
+		a := goclaw.Profile{Strict: tt.who.IsWorker(), Inherit: tt.named}.Access(tt.who, "r")
+		a.Root = tt.root
+		if ok, why := a.MaySee(goclaw.Thing{Artifact: &tt.of}); ok != tt.want || ok == (why != "") {
+			t.Errorf("%s (%v, tree %s) reads what %s (%v, for %s, tree %s) left: %v, %q", tt.who, tt.named, tt.root, tt.of.Session, tt.of.Profile.Inherit, tt.of.Requester, tt.of.Root, ok, why)
+		}
+	}
+}
+
+// No worker ever reads what a main session's own turns left, nor, of others'
+// workers, what came from a tree that is not its own.
+func TestAccessToArtifactsOfOthers(t *testing.T) {
+	keys := []goclaw.SessionKey{goclaw.MainKey("a"), goclaw.MainKey("b"), goclaw.APIKey("a", "x"), goclaw.SubagentKey("a", "1"), goclaw.SubagentKey("a", "2"), goclaw.CronKey("a", "j"), {}}
+	rapid.Check(t, func(rt *rapid.T) {
+		key := func(what string) goclaw.SessionKey { return rapid.SampledFrom(keys).Draw(rt, what) }
+		root := func(what string) string { return rapid.SampledFrom([]string{"", "t", "u"}).Draw(rt, what) }
+		a := goclaw.Access{Session: rapid.SampledFrom(keys[:6]).Draw(rt, "who"), Strict: rapid.Bool().Draw(rt, "strict"), Root: root("its tree")}
+		r := goclaw.Run{
+			Session: rapid.SampledFrom(keys[:6]).Draw(rt, "of"), Requester: key("requester"), Root: root("tree"),
+			Trigger: rapid.SampledFrom([]goclaw.Trigger{goclaw.TriggerUser, goclaw.TriggerSpawn, goclaw.TriggerCron, goclaw.TriggerAnnouncement}).Draw(rt, "trigger"),
+			Profile: goclaw.Profile{Strict: rapid.Bool().Draw(rt, "theirs")},
+		}
+		ok, _ := a.MaySee(goclaw.Thing{Artifact: &r})
+		own := r.Session == a.Session || r.Requester == a.Session
+		sibling := a.Session.IsWorker() && r.Trigger == goclaw.TriggerSpawn && r.Root == a.Root && a.Root != "" && (r.Profile.Strict || !a.Strict)
+		if ok != (own || sibling) {
+			rt.Fatalf("%+v reads what %+v left: %v", a, r, ok)
+		}
+	})
 }
 
 func ExampleAccess_Lifted() {

@@ -30,6 +30,9 @@ func CheckAcceptance(a goclaw.Acceptance) error {
 			return fmt.Errorf("run %s: lane: %w", a.Run.ID, err)
 		}
 	}
+	if err := checkBlobs(a.Blobs); err != nil {
+		return fmt.Errorf("run %s: %w", a.Run.ID, err)
+	}
 	return nil
 }
 
@@ -58,9 +61,23 @@ func CheckEnding(f goclaw.Fence, e goclaw.Ending) error {
 	if e.Wake != nil && e.Wake.Last == 0 {
 		return errors.New("the ending would leave its parent waiting for ever: its wake has no time for the last worker")
 	}
-	for _, a := range e.Artifacts {
+	return nil
+}
+
+// CheckBatch refuses content under a wrong hash, and artifacts without a name.
+func CheckBatch(b goclaw.Batch) error {
+	for _, a := range b.Artifacts {
 		if a.Name == "" {
 			return errors.New("an artifact has no name")
+		}
+	}
+	return checkBlobs(b.Blobs)
+}
+
+func checkBlobs(blobs []goclaw.Blob) error {
+	for _, b := range blobs {
+		if sum := ContentSHA(b.Data); sum != b.SHA256 {
+			return fmt.Errorf("blob is named %q but its SHA-256 is %s", b.SHA256, sum)
 		}
 	}
 	return nil

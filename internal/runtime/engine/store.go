@@ -144,6 +144,8 @@ type Catalog interface {
 	Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, error)
 	// Blob returns stored content by its SHA-256.
 	Blob(ctx context.Context, sha string) ([]byte, error)
+	// ArtifactsOf lists what runs left, newest first.
+	ArtifactsOf(ctx context.Context, f goclaw.ArtifactFilter) ([]goclaw.Artifact, error)
 }
 
 // Sessions are the heads of conversations and their transcripts.

@@ -170,7 +170,7 @@ func (j *job) callTool(c goclaw.ToolCall) (*goclaw.WaitingEvent, error) {
 		res = goclaw.ToolError(errorJSON(res.Again.Error()))
 	}
 	res.CallID, res.Name = c.ID, c.Name
-	err = j.append([]goclaw.Event{{Kind: goclaw.EventResult, Result: &res}}, goclaw.Batch{Consume: res.Consume})
+	err = j.append([]goclaw.Event{{Kind: goclaw.EventResult, Result: &res}}, goclaw.Batch{Consume: res.Consume, Artifacts: res.Artifacts})
 	if errors.Is(err, goclaw.ErrConsumed) && j.idempotent(c) {
 		return j.callTool(c) // what it tells of was told elsewhere meanwhile
 	}

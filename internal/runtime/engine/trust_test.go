@@ -415,7 +415,7 @@ func TestLongResultsAreCutAndKept(t *testing.T) {
 		if len(told) > 1000 || !strings.Contains(told, "artifact result.md of run "+w.ID) {
 			t.Errorf("announced %d bytes: %s", len(told), told)
 		}
-		kept, err := r.store.(*memory.Store).Artifacts(t.Context(), w.ID)
+		kept, err := r.store.ArtifactsOf(t.Context(), goclaw.ArtifactFilter{Run: w.ID})
 		if err != nil || len(kept) != 1 || kept[0].Size != int64(len(w.Result)) {
 			t.Error(kept, err)
 		}

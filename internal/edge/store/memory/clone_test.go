@@ -72,7 +72,9 @@ func TestFingerprint(t *testing.T) {
 		{"append", func() error {
 			return s.Append(ctx, fence, goclaw.Batch{Events: []goclaw.Event{{Kind: goclaw.EventModel, Model: &goclaw.ModelEvent{}}}})
 		}},
-		{"artifact", func() error { return s.PutArtifact(ctx, fence, goclaw.Artifact{Name: "n"}, []byte("x"), 1) }},
+		{"artifact", func() error {
+			return s.Append(ctx, fence, goclaw.Batch{Artifacts: []goclaw.ArtifactData{{Name: "n", Data: []byte("x")}}, Now: 1})
+		}},
 		{"post", func() error { return s.Post(ctx, "r", goclaw.InboxItem{ID: "i", CreatedAt: 1}) }},
 		{"rate", func() error {
 			_, err := s.TakeRate(ctx, goclaw.RateRequest{Name: "p", RequestsPerMinute: 1, Now: 1})

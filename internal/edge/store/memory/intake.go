@@ -92,6 +92,9 @@ func (s *Store) enqueue(a goclaw.Acceptance) *record {
 	if a.Key != "" {
 		s.byKey[a.Key] = r
 	}
+	for _, b := range a.Blobs {
+		s.putBlob(b.SHA256, b.Data)
+	}
 	return r
 }
 

@@ -1,12 +1,11 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"goclaw"
 	"goclaw/internal/edge/store"
@@ -50,10 +49,8 @@ func (s *Store) Append(ctx context.Context, f goclaw.Fence, b goclaw.Batch) erro
 // check decides whether b may be appended, and encodes its events. An event
 // without a time gets the batch's.
 func (s *Store) check(f goclaw.Fence, b goclaw.Batch) (*record, [][]byte, error) {
-	for _, blob := range b.Blobs {
-		if sum := store.ContentSHA(blob.Data); sum != blob.SHA256 {
-			return nil, nil, fmt.Errorf("blob is named %q but its SHA-256 is %s", blob.SHA256, sum)
-		}
+	if err := store.CheckBatch(b); err != nil {
+		return nil, nil, err
 	}
 	r, err := s.fence(f)
 	if err != nil {
@@ -98,6 +95,9 @@ func (s *Store) append(r *record, b goclaw.Batch, events [][]byte) {
 	r.events = append(r.events, events...)
 	for _, blob := range b.Blobs {
 		s.putBlob(blob.SHA256, blob.Data)
+	}
+	for _, a := range b.Artifacts {
+		s.putArtifact(r, a, b.Now)
 	}
 	for _, id := range b.Consume {
 		item := s.item(id)
@@ -155,9 +155,6 @@ func (s *Store) finish(r *record, e goclaw.Ending) {
 	s.open = slices.DeleteFunc(s.open, func(o *record) bool { return o == r })
 	s.lose(r.ID)
 	s.touch(r.Session, e.Now)
-	for _, a := range e.Artifacts {
-		s.putArtifact(r, goclaw.Artifact{Name: a.Name, MediaType: a.MediaType}, a.Data, e.Now)
-	}
 	if e.Return != nil {
 		for _, i := range s.inbox {
 			if i.ConsumedBy == r.ID {
@@ -233,44 +230,38 @@ func (s *Store) Suspend(ctx context.Context, f goclaw.Fence, w goclaw.Suspension
 	})
 }
 
-// PutArtifact stores data as the artifact a of the run that f claims, in place
-// of one of the same name. a's Run, Size, SHA256 and CreatedAt are set here; a
-// SHA256 that is given must be right.
-func (s *Store) PutArtifact(ctx context.Context, f goclaw.Fence, a goclaw.Artifact, data []byte, now goclaw.Millis) error {
-	return s.do(ctx, "put artifact", func() error {
-		sum := store.ContentSHA(data)
-		switch {
-		case a.Name == "":
-			return errors.New("it has no name")
-		case a.SHA256 != "" && a.SHA256 != sum:
-			return fmt.Errorf("%s: the given SHA-256 is %s, the content's %s", a.Name, a.SHA256, sum)
-		}
-		r, err := s.fence(f)
-		if err != nil {
-			return err
-		}
-		s.putArtifact(r, a, data, now)
-		return nil
-	})
-}
-
-func (s *Store) putArtifact(r *record, a goclaw.Artifact, data []byte, now goclaw.Millis) {
-	a.Run, a.SHA256, a.Size, a.CreatedAt = r.ID, store.ContentSHA(data), int64(len(data)), now
-	s.putBlob(a.SHA256, data)
+func (s *Store) putArtifact(r *record, a goclaw.ArtifactData, now goclaw.Millis) {
+	sum := store.ContentSHA(a.Data)
+	s.putBlob(sum, a.Data)
 	if s.artifacts[r.ID] == nil {
 		s.artifacts[r.ID] = map[string]goclaw.Artifact{}
 	}
-	s.artifacts[r.ID][a.Name] = a
+	s.artifacts[r.ID][a.Name] = goclaw.Artifact{
+		Run: r.ID, Name: a.Name, SHA256: sum, Size: int64(len(a.Data)), MediaType: a.MediaType, CreatedAt: now,
+	}
 }
 
-// Artifacts returns what the run left, by name.
-func (s *Store) Artifacts(ctx context.Context, run string) (found []goclaw.Artifact, err error) {
+// ArtifactsOf returns the artifacts that f selects, newest first.
+func (s *Store) ArtifactsOf(ctx context.Context, f goclaw.ArtifactFilter) (found []goclaw.Artifact, err error) {
 	err = s.do(ctx, "list artifacts", func() error {
-		for _, a := range s.artifacts[run] {
-			found = append(found, a)
+		for _, r := range s.runs {
+			if f.Run != "" && r.ID != f.Run || f.Root != "" && (r.Root != f.Root || r.Trigger != goclaw.TriggerSpawn) ||
+				!f.Session.IsZero() && r.Session != f.Session && r.Requester != f.Session {
+				continue
+			}
+			for _, a := range s.artifacts[r.ID] {
+				if f.Name == "" || a.Name == f.Name {
+					found = append(found, a)
+				}
+			}
+		}
+		slices.SortFunc(found, func(a, b goclaw.Artifact) int {
+			return cmp.Or(cmp.Compare(b.CreatedAt, a.CreatedAt), cmp.Compare(s.byID[b.Run].Ordinal, s.byID[a.Run].Ordinal), cmp.Compare(a.Name, b.Name))
+		})
+		if f.Limit > 0 && len(found) > f.Limit {
+			found = found[:f.Limit]
 		}
 		return nil
 	})
-	slices.SortFunc(found, func(a, b goclaw.Artifact) int { return strings.Compare(a.Name, b.Name) })
 	return found, err
 }

@@ -23,7 +23,7 @@ func TestAgain(t *testing.T) {
 	at, twin := database(t), database(t)
 	for name, call := range map[string]func(w *wire) error{
 		"accept": func(w *wire) error {
-			run, created, err := w.Accept(w.Context(), goclaw.Acceptance{Run: turn("new"), Key: "key"})
+			run, created, err := w.Accept(w.Context(), goclaw.Acceptance{Run: turn("new"), Key: "key", Blobs: []goclaw.Blob{content("spec")}})
 			if err == nil && (run.ID != "new" || run.Ordinal == 0 || created != w.first) {
 				w.Errorf("accepted %s, ordinal %d, created %v", run.ID, run.Ordinal, created)
 			}
@@ -31,9 +31,7 @@ func TestAgain(t *testing.T) {
 		},
 		"append": func(w *wire) error { return w.Append(w.Context(), w.run.Fence(), w.batch()) },
 		"end": func(w *wire) error {
-			last := w.batch()
-			last.Artifacts = []goclaw.ArtifactData{{Name: "a", Data: []byte("b")}}
-			return w.End(w.Context(), w.run.Fence(), goclaw.Ending{Batch: last, State: goclaw.StateCompleted, Result: "done",
+			return w.End(w.Context(), w.run.Fence(), goclaw.Ending{Batch: w.batch(), State: goclaw.StateCompleted, Result: "done",
 				Announce: &goclaw.InboxItem{ID: "told", Session: goclaw.MainKey("a"), Source: w.run.ID},
 				Outbox:   &goclaw.Outbound{ID: "sent", Session: w.run.Session, Run: w.run.ID}})
 		},
@@ -130,16 +128,21 @@ func (w *wire) arm(what loss) {
 }
 
 func (w *wire) batch() goclaw.Batch {
-	sum := sha256.Sum256([]byte("blob"))
 	cost := 0.5
 	return goclaw.Batch{
 		Events: []goclaw.Event{
 			{Kind: goclaw.EventPrompt, Prompt: &goclaw.PromptEvent{PromptSHA: "s"}},
 			{Seq: 1, Kind: goclaw.EventModel, Model: &goclaw.ModelEvent{Usage: goclaw.Usage{Input: 5, CostUSD: &cost}}},
 		},
-		Blobs: []goclaw.Blob{{SHA256: hex.EncodeToString(sum[:]), Data: []byte("blob")}}, Consume: []string{"item"},
-		Usage: &goclaw.Usage{Input: 5, CostUSD: &cost}, Day: "2026-01-02", Now: 3,
+		Blobs: []goclaw.Blob{content("blob")}, Consume: []string{"item"},
+		Artifacts: []goclaw.ArtifactData{{Name: "a", Data: []byte("b")}, {Name: "c", Data: []byte("blob")}},
+		Usage:     &goclaw.Usage{Input: 5, CostUSD: &cost}, Day: "2026-01-02", Now: 3,
 	}
+}
+
+func content(text string) goclaw.Blob {
+	sum := sha256.Sum256([]byte(text))
+	return goclaw.Blob{SHA256: hex.EncodeToString(sum[:]), Data: []byte(text)}
 }
 
 // state is what can be seen of the store.
@@ -151,6 +154,16 @@ func (w *wire) state() []any {
 	replies, err3 := w.direct.Outbox(ctx, 9, 0)
 	usage, err4 := w.direct.Usage(ctx, goclaw.UsageQuery{By: []string{"run", "day"}})
 	sessions, err5 := w.direct.AllSessions(ctx)
+	artifacts, err6 := w.direct.ArtifactsOf(ctx, goclaw.ArtifactFilter{})
+	blobs := map[string]string{}
+	for _, text := range []string{"spec", "blob", "b"} {
+		data, err := w.direct.Blob(ctx, content(text).SHA256)
+		if err == nil {
+			blobs[text] = string(data)
+		} else if !errors.Is(err, goclaw.ErrNotFound) {
+			w.Fatal(err)
+		}
+	}
 	var logs [][]goclaw.Event
 	for i, r := range runs {
 		events, err := w.direct.Events(ctx, r.ID)
@@ -160,10 +173,10 @@ func (w *wire) state() []any {
 		logs = append(logs, events)
 		runs[i].Ordinal = 0 // lost commits leave gaps
 	}
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
 		w.Fatal(err)
 	}
-	return []any{runs, logs, items, replies, usage, sessions}
+	return []any{runs, logs, items, replies, usage, sessions, artifacts, blobs}
 }
 
 // turn is a user's turn in a session of its own.

@@ -134,9 +134,6 @@ func (t *tx) close(r *record, p *page, e goclaw.Ending, n closing) error {
 	if n.holds {
 		t.lose(r.ID)
 	}
-	for _, a := range e.Artifacts {
-		t.putArtifact(r.ID, a, e.Now)
-	}
 	if e.Return != nil {
 		t.write(`UPDATE inbox SET consumed_by = '', consumed_at = NULL, attempts = attempts + 1, next_at = $2, error = $3, parked_at = $4
 			WHERE consumed_by = $1 AND consumed_by <> ''`, r.ID, e.Return.NextAt, e.Return.Why, parkedAt(*e.Return, e.Now))

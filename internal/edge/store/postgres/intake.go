@@ -42,6 +42,7 @@ func (s *Store) Accept(ctx context.Context, a goclaw.Acceptance) (run goclaw.Run
 		}
 		run, created = store.Admitted(a), true
 		t.enqueue(&run, string(profile), first)
+		t.putBlobs(a.Blobs)
 		t.wake(run.ID)
 		return nil
 	})

@@ -158,7 +158,7 @@ func live(t *testing.T, s storetest.Store) {
 				{Kind: goclaw.EventModel, Model: &goclaw.ModelEvent{Usage: goclaw.Usage{Input: 4, CostUSD: &cost}, Message: goclaw.Text(goclaw.RoleUser, "a\x00b")}},
 				{Seq: 1, Kind: goclaw.EventResumed, Resumed: &goclaw.ResumedEvent{Owner: "x"}},
 			}}))
-		must(s.PutArtifact(ctx, one.Run.Fence(), goclaw.Artifact{Name: "a"}, []byte("content"), 8))
+		must(s.Append(ctx, one.Run.Fence(), goclaw.Batch{Now: 8, Artifacts: []goclaw.ArtifactData{{Name: "a", Data: []byte("content")}}}))
 		if i > 0 {
 			must(s.End(ctx, one.Run.Fence(), goclaw.Ending{State: goclaw.StateFailed, Error: "e\x00", Batch: goclaw.Batch{Now: 9},
 				Announce: &goclaw.InboxItem{ID: fmt.Sprint("item", i), Session: parent.Session, Source: one.Run.ID, Group: "parent"},
@@ -197,7 +197,7 @@ func seen(t *testing.T, s storetest.Store) map[string]any {
 	for _, r := range runs {
 		events, err := s.Events(ctx, r.ID)
 		keep("events of "+r.ID, events, err)
-		artifacts, err := s.Artifacts(ctx, r.ID)
+		artifacts, err := s.ArtifactsOf(ctx, goclaw.ArtifactFilter{Run: r.ID})
 		keep("artifacts of "+r.ID, artifacts, err)
 		for _, a := range artifacts {
 			data, err := s.Blob(ctx, a.SHA256)

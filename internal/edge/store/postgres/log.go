@@ -81,8 +81,9 @@ func (s *Store) Events(ctx context.Context, run string) ([]goclaw.Event, error) 
 
 // page is a batch on its way into a run's record.
 type page struct {
-	goclaw.Batch
-	data []string // the events, encoded
+	goclaw.Batch          // the artifacts' content is among its blobs
+	data         []string // the events, encoded
+	sums         []string // the hashes of the artifacts
 
 	known []string // the hashes of the blobs that are stored
 	items []item   // those of Consume that there are
@@ -108,10 +109,14 @@ func encode(b goclaw.Batch) (*page, error) {
 		}
 		p.data = append(p.data, string(data))
 	}
-	for _, blob := range b.Blobs {
-		if sum := store.ContentSHA(blob.Data); sum != blob.SHA256 {
-			return nil, fmt.Errorf("blob is named %q but its SHA-256 is %s", blob.SHA256, sum)
-		}
+	if err := store.CheckBatch(b); err != nil {
+		return nil, err
+	}
+	p.Blobs = slices.Clone(b.Blobs)
+	for _, a := range b.Artifacts {
+		sum := store.ContentSHA(a.Data)
+		p.sums = append(p.sums, sum)
+		p.Blobs = append(p.Blobs, goclaw.Blob{SHA256: sum, Data: a.Data})
 	}
 	return p, nil
 }
@@ -204,6 +209,12 @@ func (p *page) put(t *tx, r *record, c *change) error {
 	}
 	blobs := slices.DeleteFunc(slices.Clone(p.Blobs), func(b goclaw.Blob) bool { return slices.Contains(p.known, b.SHA256) })
 	t.putBlobs(blobs)
+	for i, a := range p.Artifacts {
+		t.write(`INSERT INTO artifacts (run_id, name, sha256, size, media_type, created_at) VALUES ($1, $2, $3, $4, $5, $6)
+			ON CONFLICT (run_id, name) DO UPDATE SET sha256 = excluded.sha256, size = excluded.size,
+				media_type = excluded.media_type, created_at = excluded.created_at`,
+			r.ID, a.Name, p.sums[i], len(a.Data), a.MediaType, p.Now)
+	}
 	if len(p.Consume) > 0 {
 		t.write(`UPDATE inbox SET consumed_by = $2, consumed_at = $3 WHERE id = ANY($1)`, p.Consume, r.ID, p.Now)
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -84,54 +86,42 @@ func (s *Store) MarkOutbox(ctx context.Context, id, state string, at goclaw.Mill
 	return err
 }
 
-// PutArtifact stores data as the artifact a of the run that f claims, in place
-// of one of the same name. a's Run, Size, SHA256 and CreatedAt are set here; a
-// SHA256 that is given must be right.
-func (s *Store) PutArtifact(ctx context.Context, f goclaw.Fence, a goclaw.Artifact, data []byte, now goclaw.Millis) error {
-	const op = "put artifact"
-	sum := store.ContentSHA(data)
-	switch {
-	case a.Name == "":
-		return fmt.Errorf("%s: it has no name", op)
-	case a.SHA256 != "" && a.SHA256 != sum:
-		return fmt.Errorf("%s %s: the given SHA-256 is %s, the content's %s", op, a.Name, a.SHA256, sum)
+// ArtifactsOf returns the artifacts that f selects, newest first.
+func (s *Store) ArtifactsOf(ctx context.Context, f goclaw.ArtifactFilter) ([]goclaw.Artifact, error) {
+	query := `SELECT run_id, name, sha256, size, media_type, artifacts.created_at FROM artifacts JOIN runs ON runs.id = run_id WHERE true`
+	var args []any
+	and := func(condition string, value any) {
+		args = append(args, value)
+		query += " AND " + strings.ReplaceAll(condition, "$N", fmt.Sprintf("$%d", len(args)))
 	}
-	return s.write(ctx, op, func(t *tx) error {
-		t.again = true
-		var r record
-		t.lock(&r, f.Run)
-		if err := t.ask(); err != nil {
-			return err
-		}
-		if err := r.held(f); err != nil {
-			return err
-		}
-		t.putArtifact(f.Run, goclaw.ArtifactData{Name: a.Name, MediaType: a.MediaType, Data: data}, now)
-		return nil
-	})
-}
-
-func (t *tx) putArtifact(run string, a goclaw.ArtifactData, now goclaw.Millis) {
-	sum := store.ContentSHA(a.Data)
-	t.putBlobs([]goclaw.Blob{{SHA256: sum, Data: a.Data}})
-	t.write(`INSERT INTO artifacts (run_id, name, sha256, size, media_type, created_at) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (run_id, name) DO UPDATE SET sha256 = excluded.sha256, size = excluded.size,
-			media_type = excluded.media_type, created_at = excluded.created_at`,
-		run, a.Name, sum, len(a.Data), a.MediaType, now)
-}
-
-// Artifacts returns what the run left, by name.
-func (s *Store) Artifacts(ctx context.Context, run string) ([]goclaw.Artifact, error) {
+	if f.Run != "" {
+		and("run_id = $N", f.Run)
+	}
+	if !f.Session.IsZero() {
+		and(`run_id = ANY (ARRAY (SELECT id FROM runs WHERE session_key = $N
+			UNION ALL SELECT id FROM runs WHERE requester_key = $N AND requester_key <> ''))`, f.Session.String())
+	}
+	if f.Root != "" {
+		and(`run_id = ANY (ARRAY (SELECT id FROM runs WHERE root = $N AND trigger = 'spawn'))`, f.Root)
+	}
+	if f.Name != "" {
+		and("name = $N", f.Name)
+	}
+	var most *int
+	if f.Limit > 0 {
+		most = &f.Limit
+	}
+	args = append(args, most)
+	query += fmt.Sprintf(` ORDER BY artifacts.created_at DESC, ordinal DESC, name LIMIT $%d`, len(args))
 	var found []goclaw.Artifact
 	err := s.read(ctx, "list artifacts", func(b *pgx.Batch) {
 		found = nil
-		each(queue(b, `SELECT name, sha256, size, media_type, created_at FROM artifacts WHERE run_id = $1 ORDER BY name`, run),
-			func(rows pgx.Rows) error {
-				a := goclaw.Artifact{Run: run}
-				err := scan(rows, &a.Name, &a.SHA256, &a.Size, &a.MediaType, &a.CreatedAt)
-				found = append(found, a)
-				return err
-			})
+		each(queue(b, query, slices.Clone(args)...), func(rows pgx.Rows) error {
+			var a goclaw.Artifact
+			err := scan(rows, &a.Run, &a.Name, &a.SHA256, &a.Size, &a.MediaType, &a.CreatedAt)
+			found = append(found, a)
+			return err
+		})
 	})
 	return found, err
 }

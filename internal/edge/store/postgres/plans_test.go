@@ -130,10 +130,10 @@ func life(t *testing.T, s *postgres.Store, id string) {
 	_, err = s.Reserve(ctx, f, goclaw.Reservation{Tokens: 1, Tree: limits, Day: limits, Date: "2026-01-02", Now: 10})
 	must(err)
 	must(s.Append(ctx, f, goclaw.Batch{Now: 10, Day: "2026-01-02", Usage: &goclaw.Usage{Input: 1}, Events: []goclaw.Event{
-		{Kind: goclaw.EventModel, Model: &goclaw.ModelEvent{}}}}))
+		{Kind: goclaw.EventModel, Model: &goclaw.ModelEvent{}}}, Artifacts: []goclaw.ArtifactData{{Name: "b", Data: []byte(id)}}}))
 	worker := turn(id + "-worker")
 	worker.Trigger, worker.Parent, worker.Requester, worker.Root, worker.Announce = goclaw.TriggerSpawn, id, parent.Session, id, goclaw.AnnounceTogether
-	accept(goclaw.Acceptance{Run: worker, Key: worker.ID, ParentFence: &f, MaxChildren: 5, MaxTreeRuns: 5})
+	accept(goclaw.Acceptance{Run: worker, Key: worker.ID, Blobs: []goclaw.Blob{content("spec")}, ParentFence: &f, MaxChildren: 5, MaxTreeRuns: 5})
 	must(s.Suspend(ctx, f, goclaw.Suspension{For: goclaw.WaitWorkers, Batch: goclaw.Batch{Now: 10}}))
 	w := claim(worker.ID)
 	must(s.Post(ctx, worker.ID, goclaw.InboxItem{ID: "to-" + id, CreatedAt: 10}))
@@ -165,6 +165,10 @@ func life(t *testing.T, s *postgres.Store, id string) {
 	must(err)
 	_, err = s.Session(ctx, parent.Session)
 	must(err)
+	for _, left := range []goclaw.ArtifactFilter{{Run: id}, {Run: id, Name: "a"}, {Session: parent.Session, Limit: 9}, {Root: id, Name: "a"}} {
+		_, err = s.ArtifactsOf(ctx, left)
+		must(err)
+	}
 	must(s.ChangeSession(ctx, parent.Session, goclaw.SessionChange{Reset: true}, 10))
 	_, err = s.Cancel(ctx, goclaw.Cancellation{Run: id, Now: 10, Cascade: true})
 	must(err)

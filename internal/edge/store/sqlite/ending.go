@@ -77,14 +77,9 @@ func (t *tx) finish(ctx context.Context, run string, r record, e goclaw.Ending) 
 	return t.lose(ctx, run)
 }
 
-// hand passes on what the run leaves: artifacts, what it gives back, its
+// hand passes on what the run leaves: what it gives back, its
 // announcement, its reply, and the word to who waits for it.
 func (t *tx) hand(ctx context.Context, run string, r record, e goclaw.Ending) error {
-	for _, a := range e.Artifacts {
-		if err := t.putArtifact(ctx, run, a, e.Now); err != nil {
-			return err
-		}
-	}
 	if e.Return != nil {
 		_, err := t.exec(ctx, `UPDATE inbox SET consumed_by = '', consumed_at = NULL, attempts = attempts + 1, next_at = ?, error = ?,
 				parked_at = CASE WHEN ? THEN ? END WHERE consumed_by = ? AND consumed_by <> ''`,

@@ -235,7 +235,7 @@ func life(t *testing.T, s *Store) {
 	claimed, err = s.Claim(ctx, goclaw.ClaimRequest{Owner: "o", Max: 9, Now: 1, Lease: 1e12})
 	check(err)
 	fence = claimed[0].Run.Fence()
-	check(s.PutArtifact(ctx, fence, goclaw.Artifact{Name: "n"}, nil, 1))
+	check(s.Append(ctx, fence, goclaw.Batch{Now: 1, Artifacts: []goclaw.ArtifactData{{Name: "n"}}}))
 	_, err = s.Heartbeat(ctx, goclaw.Heartbeat{Owner: "o", Now: 1, Lease: 1e12})
 	check(err)
 	_, err = s.Cancel(ctx, goclaw.Cancellation{Run: "r2", Now: 1, Cascade: true})
@@ -254,6 +254,10 @@ func life(t *testing.T, s *Store) {
 	check(err)
 	for _, f := range []goclaw.RunFilter{{Active: true}, {Session: key}, {Requester: key, Active: true}, {Parent: "r1"}} {
 		_, err = s.Runs(ctx, f)
+		check(err)
+	}
+	for _, f := range []goclaw.ArtifactFilter{{Run: "r1"}, {Session: key, Name: "n"}, {Root: "r0"}} {
+		_, err = s.ArtifactsOf(ctx, f)
 		check(err)
 	}
 	_, _, err = s.Counts(ctx)

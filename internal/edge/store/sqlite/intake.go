@@ -131,7 +131,15 @@ func (t *tx) enqueue(ctx context.Context, a goclaw.Acceptance, profile string) (
 			NOT EXISTS (SELECT 1 FROM runs WHERE session_key = ?2 AND finished_at IS NULL))`,
 		r.ID, key, r.Trigger, r.Requester.String(), r.Parent, r.Depth, r.Label, r.Task, r.Context,
 		profile, r.Cleanup, r.Announce, r.CreatedAt, r.Idempotent, r.Root, r.Lane.String(), r.Session.Agent)
-	return r, err
+	if err != nil {
+		return goclaw.Run{}, err
+	}
+	for _, b := range a.Blobs {
+		if err := t.putBlob(ctx, b.SHA256, b.Data); err != nil {
+			return goclaw.Run{}, err
+		}
+	}
+	return r, nil
 }
 
 // Cancel marks a run, and with Cascade its unended descendants (also those

@@ -84,12 +84,7 @@ func encodeBatch(b goclaw.Batch) ([]eventRow, error) {
 		}
 		rows[i] = eventRow{e, string(data)}
 	}
-	for _, blob := range b.Blobs {
-		if sum := store.ContentSHA(blob.Data); sum != blob.SHA256 {
-			return nil, fmt.Errorf("blob is named %q but its SHA-256 is %s", blob.SHA256, sum)
-		}
-	}
-	return rows, nil
+	return rows, store.CheckBatch(b)
 }
 
 func (t *tx) append(ctx context.Context, run string, r record, b goclaw.Batch, rows []eventRow) error {
@@ -105,6 +100,11 @@ func (t *tx) append(ctx context.Context, run string, r record, b goclaw.Batch, r
 	}
 	for _, blob := range b.Blobs {
 		if err := t.putBlob(ctx, blob.SHA256, blob.Data); err != nil {
+			return err
+		}
+	}
+	for _, a := range b.Artifacts {
+		if err := t.putArtifact(ctx, run, a, b.Now); err != nil {
 			return err
 		}
 	}
@@ -173,26 +173,6 @@ func (t *tx) consume(ctx context.Context, run, id string, now goclaw.Millis) err
 	return fmt.Errorf("inbox item %s: %w", id, goclaw.ErrNotFound)
 }
 
-// PutArtifact stores data as the artifact a of the run that f claims, in place
-// of one of the same name. a's Run, Size, SHA256 and CreatedAt are set here; a
-// SHA256 that is given must be right.
-func (s *Store) PutArtifact(ctx context.Context, f goclaw.Fence, a goclaw.Artifact, data []byte, now goclaw.Millis) error {
-	const op = "put artifact"
-	sum := store.ContentSHA(data)
-	switch {
-	case a.Name == "":
-		return fmt.Errorf("%s: it has no name", op)
-	case a.SHA256 != "" && a.SHA256 != sum:
-		return fmt.Errorf("%s %s: the given SHA-256 is %s, the content's %s", op, a.Name, a.SHA256, sum)
-	}
-	return s.write(ctx, op, func(ctx context.Context, t *tx) error {
-		if _, err := t.fence(ctx, f); err != nil {
-			return err
-		}
-		return t.putArtifact(ctx, f.Run, goclaw.ArtifactData{Name: a.Name, MediaType: a.MediaType, Data: data}, now)
-	})
-}
-
 func (t *tx) putArtifact(ctx context.Context, run string, a goclaw.ArtifactData, now goclaw.Millis) error {
 	sum := store.ContentSHA(a.Data)
 	if err := t.putBlob(ctx, sum, a.Data); err != nil {
@@ -205,14 +185,36 @@ func (t *tx) putArtifact(ctx context.Context, run string, a goclaw.ArtifactData,
 	return err
 }
 
-// Artifacts returns what the run left, by name.
-func (s *Store) Artifacts(ctx context.Context, run string) ([]goclaw.Artifact, error) {
+// ArtifactsOf returns the artifacts that f selects, newest first.
+func (s *Store) ArtifactsOf(ctx context.Context, f goclaw.ArtifactFilter) ([]goclaw.Artifact, error) {
+	query := `SELECT run_id, name, sha256, size, media_type, artifacts.created_at FROM artifacts JOIN runs ON runs.id = run_id WHERE 1`
+	var args []any
+	and := func(condition string, values ...any) {
+		query += " AND " + condition
+		args = append(args, values...)
+	}
+	if f.Run != "" {
+		and("run_id = ?", f.Run)
+	}
+	if key := f.Session.String(); key != "" {
+		and(`run_id IN (SELECT id FROM runs WHERE session_key = ? UNION ALL SELECT id FROM runs WHERE requester_key = ? AND requester_key <> '')`, key, key)
+	}
+	if f.Root != "" {
+		and(`run_id IN (SELECT id FROM runs WHERE root = ? AND trigger = 'spawn')`, f.Root)
+	}
+	if f.Name != "" {
+		and("name = ?", f.Name)
+	}
+	limit := f.Limit
+	if limit <= 0 {
+		limit = -1
+	}
 	var found []goclaw.Artifact
 	err := s.read(ctx, "list artifacts", func(rows *sql.Rows) error {
-		a := goclaw.Artifact{Run: run}
-		err := rows.Scan(&a.Name, &a.SHA256, &a.Size, &a.MediaType, &a.CreatedAt)
+		var a goclaw.Artifact
+		err := rows.Scan(&a.Run, &a.Name, &a.SHA256, &a.Size, &a.MediaType, &a.CreatedAt)
 		found = append(found, a)
 		return err
-	}, `SELECT name, sha256, size, media_type, created_at FROM artifacts WHERE run_id = ? ORDER BY name`, run)
+	}, query+` ORDER BY artifacts.created_at DESC, ordinal DESC, name LIMIT ?`, append(args, limit)...)
 	return found, err
 }

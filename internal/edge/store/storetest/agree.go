@@ -2,8 +2,6 @@ package storetest
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"testing"
@@ -53,7 +51,6 @@ func Agree(t *testing.T, open func() (Pair, error)) {
 			"tidy":      p.tidy,
 			"session":   p.session,
 			"outbox":    p.outbox,
-			"artifact":  p.artifact,
 			"reserve":   p.reserve,
 			"rate":      p.rate,
 			"pause":     p.pause,
@@ -170,21 +167,25 @@ func (p *pair) compareAll() {
 	for _, r := range runs {
 		events, _ := both(p, "events", func(s Store) ([]goclaw.Event, error) { return s.Events(p.ctx, r.ID) })
 		for _, e := range events {
-			if e.Kind != goclaw.EventResult {
-				continue
+			if e.Kind == goclaw.EventResult {
+				p.blob(e.Result.Content)
 			}
-			sum := sha256.Sum256([]byte(e.Result.Content))
-			_, _ = both(p, "blob", func(s Store) (string, error) {
-				data, err := s.Blob(p.ctx, hex.EncodeToString(sum[:]))
-				return string(data), err
-			})
 		}
-		artifacts, _ := both(p, "artifacts", func(s Store) ([]goclaw.Artifact, error) { return s.Artifacts(p.ctx, r.ID) })
-		for _, a := range artifacts {
-			_, _ = both(p, "blob", func(s Store) (string, error) {
-				data, err := s.Blob(p.ctx, a.SHA256)
-				return string(data), err
-			})
-		}
+		p.blob(r.Task)
 	}
+	artifacts, _ := both(p, "artifacts", func(s Store) ([]goclaw.Artifact, error) { return s.ArtifactsOf(p.ctx, goclaw.ArtifactFilter{}) })
+	for _, a := range artifacts {
+		_, _ = both(p, "blob", func(s Store) (string, error) {
+			data, err := s.Blob(p.ctx, a.SHA256)
+			return string(data), err
+		})
+	}
+}
+
+// blob asks for content that may have been stored.
+func (p *pair) blob(text string) {
+	_, _ = both(p, "blob", func(s Store) (string, error) {
+		data, err := s.Blob(p.ctx, blob(text).SHA256)
+		return string(data), err
+	})
 }

@@ -1,8 +1,6 @@
 package storetest
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"time"
 
@@ -36,6 +34,9 @@ func (p *pair) accept(rt *rapid.T) {
 			f := p.fence(rt)
 			a.ParentFence = &f
 		}
+	}
+	if rapid.IntRange(0, 2).Draw(rt, "with content") == 0 {
+		a.Blobs = []goclaw.Blob{blob(a.Run.Task)}
 	}
 	if rapid.IntRange(0, 5).Draw(rt, "for an item") == 0 {
 		a.Waiting = p.item(rt)
@@ -98,8 +99,14 @@ func (p *pair) batch(rt *rapid.T, run string) goclaw.Batch {
 		b.Events = append(b.Events, goclaw.Event{Seq: seq + i, Kind: goclaw.EventResult, Result: &goclaw.ToolResult{
 			CallID: fmt.Sprintf("c%d", i), Name: "exec", Content: text,
 		}})
-		sum := sha256.Sum256([]byte(text))
-		b.Blobs = append(b.Blobs, goclaw.Blob{SHA256: hex.EncodeToString(sum[:]), Data: []byte(text)})
+		b.Blobs = append(b.Blobs, blob(text))
+	}
+	for range max(0, rapid.IntRange(-4, 2).Draw(rt, "artifacts")) {
+		b.Artifacts = append(b.Artifacts, goclaw.ArtifactData{
+			Name:      rapid.SampledFrom([]string{"x", "x", "y", "y", ""}).Draw(rt, "name"),
+			MediaType: rapid.SampledFrom([]string{"", "text/plain"}).Draw(rt, "type"),
+			Data:      rapid.SliceOfN(rapid.Byte(), 0, 3).Draw(rt, "data"),
+		})
 	}
 	if rapid.IntRange(0, 2).Draw(rt, "consume") == 0 {
 		b.Consume = []string{p.item(rt)}
@@ -136,9 +143,6 @@ func (p *pair) end(rt *rapid.T) {
 	if rapid.IntRange(0, 3).Draw(rt, "gives back") == 0 {
 		back := p.failure(rt)
 		e.Return = &back
-	}
-	if rapid.IntRange(0, 3).Draw(rt, "leaves") == 0 {
-		e.Artifacts = []goclaw.ArtifactData{{Name: "whole", MediaType: "text/plain", Data: []byte(e.Result)}}
 	}
 	if rapid.Bool().Draw(rt, "announced") {
 		e.Announce = &goclaw.InboxItem{ID: p.id("item"), Session: p.key(rt), Source: f.Run, Group: p.runID(rt), Text: "text"}
@@ -199,13 +203,6 @@ func (p *pair) outbox(rt *rapid.T) {
 	_ = bothDo(p, "MarkOutbox", func(s Store) error { return s.MarkOutbox(p.ctx, id, state, p.now+1, "why") })
 }
 
-func (p *pair) artifact(rt *rapid.T) {
-	f := p.fence(rt)
-	a := goclaw.Artifact{Name: rapid.SampledFrom([]string{"", "x", "y"}).Draw(rt, "name")}
-	data := rapid.SliceOfN(rapid.Byte(), 0, 3).Draw(rt, "data")
-	_ = bothDo(p, "PutArtifact", func(s Store) error { return s.PutArtifact(p.ctx, f, a, data, p.now) })
-}
-
 func (p *pair) ask(rt *rapid.T) {
 	filter := goclaw.RunFilter{
 		Active: rapid.Bool().Draw(rt, "active"), Ended: rapid.Bool().Draw(rt, "ended"), Limit: rapid.IntRange(0, 3).Draw(rt, "limit"),
@@ -222,6 +219,16 @@ func (p *pair) ask(rt *rapid.T) {
 	id := p.runID(rt)
 	id = id[:rapid.IntRange(0, len(id)).Draw(rt, "prefix")]
 	_, _ = both(p, "Run", func(s Store) (goclaw.Run, error) { return s.Run(p.ctx, id) })
+	left := goclaw.ArtifactFilter{Limit: rapid.IntRange(0, 3).Draw(rt, "limit")}
+	switch rapid.IntRange(0, 3).Draw(rt, "left by") {
+	case 0:
+		left.Run = p.runID(rt)
+	case 1:
+		left.Session, left.Name = p.key(rt), "x"
+	case 2:
+		left.Root = p.runID(rt)
+	}
+	_, _ = both(p, "ArtifactsOf", func(s Store) ([]goclaw.Artifact, error) { return s.ArtifactsOf(p.ctx, left) })
 	key, before := p.key(rt), int64(rapid.IntRange(0, len(p.runs)+1).Draw(rt, "before"))
 	_, _ = both(p, "History", func(s Store) ([]goclaw.RunLog, error) { return s.History(p.ctx, key, before) })
 	_, _ = both(p, "Pending", func(s Store) ([]goclaw.InboxItem, error) { return s.Pending(p.ctx, key) })

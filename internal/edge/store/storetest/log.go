@@ -69,7 +69,6 @@ func testAppendFenced(w *world) {
 	}
 	for what, f := range fences {
 		w.fails("Append with "+what, w.Append(ctx, f, w.batch(0, 1)), goclaw.ErrFenced)
-		w.fails("PutArtifact with "+what, w.PutArtifact(ctx, f, goclaw.Artifact{Name: "n"}, nil, w.now), goclaw.ErrFenced)
 	}
 	w.end(run)
 	w.fails("Append after the end", w.Append(ctx, run.Fence(), w.batch(0, 1)), goclaw.ErrFenced)
@@ -194,28 +193,4 @@ func testEndRefuses(w *world) {
 	w.same("run", w.find("r"), run)
 	w.same("inbox", w.pendingIDs(goclaw.SessionKey{}), []string(nil))
 	w.end(run)
-}
-
-func testArtifacts(w *world) {
-	ctx := w.Context()
-	run := w.begin(w.turn("r", "a"), "o")
-	put := func(name, text string) {
-		w.Helper()
-		w.ok(w.PutArtifact(ctx, run.Fence(), goclaw.Artifact{Name: name, MediaType: "text/plain"}, []byte(text), w.now))
-	}
-	put("b.md", "one")
-	put("a.md", "two")
-	w.now++
-	put("b.md", "three")
-	artifact := func(name, text string, at goclaw.Millis) goclaw.Artifact {
-		return goclaw.Artifact{Run: "r", Name: name, SHA256: blob(text).SHA256, Size: int64(len(text)), MediaType: "text/plain", CreatedAt: at}
-	}
-	got, err := w.Artifacts(ctx, "r")
-	w.ok(err)
-	w.same("artifacts", got, []goclaw.Artifact{artifact("a.md", "two", start), artifact("b.md", "three", start+1)})
-	data, err := w.Blob(ctx, got[1].SHA256)
-	w.ok(err)
-	w.same("content", string(data), "three")
-	w.refused("no name", w.PutArtifact(ctx, run.Fence(), goclaw.Artifact{}, nil, w.now))
-	w.refused("a wrong hash", w.PutArtifact(ctx, run.Fence(), goclaw.Artifact{Name: "c", SHA256: blob("x").SHA256}, []byte("y"), w.now))
 }

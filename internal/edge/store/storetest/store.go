@@ -17,7 +17,6 @@ type Store interface {
 	Catalog
 	Sessions
 	Outbox
-	Artifacts
 
 	// Close ends the store; every later call fails.
 	Close() error
@@ -74,6 +73,7 @@ type Catalog interface {
 	Run(ctx context.Context, id string) (goclaw.Run, error)
 	Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, error)
 	Blob(ctx context.Context, sha string) ([]byte, error)
+	ArtifactsOf(ctx context.Context, f goclaw.ArtifactFilter) ([]goclaw.Artifact, error)
 
 	// Counts returns how many runs are under way (claimed and not ended, also
 	// if they wait) and how many are queued.
@@ -107,14 +107,4 @@ type Outbox interface {
 	// the given time, a parked one is parked since then. ErrNotFound if there
 	// is no such reply, or it was dismissed.
 	MarkOutbox(ctx context.Context, id, state string, at goclaw.Millis, errText string) error
-}
-
-// Artifacts are what runs leave for others.
-type Artifacts interface {
-	// PutArtifact stores data, addressed by content, under a's name, in place
-	// of an artifact of that name; ErrFenced with a stale fence.
-	PutArtifact(ctx context.Context, f goclaw.Fence, a goclaw.Artifact, data []byte, now goclaw.Millis) error
-
-	// Artifacts returns what the run left, by name.
-	Artifacts(ctx context.Context, run string) ([]goclaw.Artifact, error)
 }

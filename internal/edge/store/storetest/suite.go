@@ -27,6 +27,7 @@ func intakeExamples() []example {
 		{"accept makes the session", testAcceptSession},
 		{"accept refuses", testAcceptRefuses},
 		{"accept once per key", testAcceptKey},
+		{"accept stores blobs", testAcceptBlobs},
 		{"accept coalesces", testAcceptCoalesce},
 		{"accept within the parent's fence", testAcceptFence},
 		{"accept within the limit of children", testAcceptChildren},
@@ -73,7 +74,8 @@ func logExamples() []example {
 		{"end if nothing is pending", testEndIfQuiet},
 		{"end gives back", testReturn},
 		{"end leaves artifacts", testEndArtifacts},
-		{"artifacts", testArtifacts},
+		{"append leaves artifacts", testArtifacts},
+		{"list artifacts", testArtifactsOf},
 		{"recovery", testRecovery},
 	}
 }
@@ -82,6 +84,7 @@ func waitingExamples() []example {
 	return []example{
 		{"suspend", testSuspend},
 		{"suspend unless woken", testSuspendWoken},
+		{"suspend leaves artifacts", testSuspendArtifacts},
 		{"suspend until the deadline", testSuspendDeadline},
 		{"wake by the last of a group", testWakeTogether},
 		{"end with all below", testEndCascade},

@@ -399,28 +399,6 @@ func testReturn(w *world) {
 	}})
 }
 
-func testEndArtifacts(w *world) {
-	ctx := w.Context()
-	run := w.begin(w.turn("r", "a"), "o")
-	left := []goclaw.ArtifactData{{Name: "result.md", MediaType: "text/markdown", Data: []byte("all of it")}, {Name: "empty"}}
-	stale := run.Fence()
-	stale.Epoch = 9
-	w.fails("a stale fence", w.End(ctx, stale, goclaw.Ending{State: goclaw.StateCompleted, Batch: goclaw.Batch{Artifacts: left}}), goclaw.ErrFenced)
-	w.refused("an artifact without a name", w.End(ctx, run.Fence(), goclaw.Ending{State: goclaw.StateCompleted, Batch: goclaw.Batch{Artifacts: []goclaw.ArtifactData{{}}}}))
-	_, err := w.Blob(ctx, blob("all of it").SHA256)
-	w.fails("content of a refused ending", err, goclaw.ErrNotFound)
-	w.ok(w.End(ctx, run.Fence(), goclaw.Ending{State: goclaw.StateCompleted, Batch: goclaw.Batch{Now: w.now, Artifacts: left}}))
-	got, err := w.Artifacts(ctx, "r")
-	w.ok(err)
-	w.same("artifacts", got, []goclaw.Artifact{
-		{Run: "r", Name: "empty", SHA256: blob("").SHA256, CreatedAt: w.now},
-		{Run: "r", Name: "result.md", MediaType: "text/markdown", SHA256: blob("all of it").SHA256, Size: 9, CreatedAt: w.now},
-	})
-	data, err := w.Blob(ctx, got[1].SHA256)
-	w.ok(err)
-	w.same("content", string(data), "all of it")
-}
-
 func testRecovery(w *world) {
 	ctx := w.Context()
 	run := w.begin(w.turn("r", "a"), "o1")

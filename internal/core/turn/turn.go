@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"slices"
 	"strings"
 
 	"goclaw"
@@ -15,10 +16,10 @@ type State struct {
 
 	Compacted []goclaw.CompactEvent // by this run
 
-	// Handoffs ended earlier attempts: Steps are those of the last one. Past
-	// counts what they had done.
+	// Handoffs ended earlier attempts: Steps are those of the last one, Earlier
+	// those before.
 	Handoffs []goclaw.HandoffEvent
-	Past     Past
+	Earlier  []Step
 
 	End  *goclaw.EndEvent // nil until the run has ended
 	Next int              // sequence number of the next event
@@ -27,18 +28,19 @@ type State struct {
 	LostModelCalls int
 }
 
-// Past is what earlier attempts of a run have done.
-type Past struct {
-	Steps   int    // model replies
-	Results int    // tool results
-	Text    string // what their models said
-}
-
 // Attempt is the number of the attempt under way, from 1.
 func (s State) Attempt() int { return len(s.Handoffs) + 1 }
 
+// All are the steps of all attempts.
+func (s State) All() []Step {
+	if len(s.Earlier) == 0 {
+		return s.Steps
+	}
+	return slices.Concat(s.Earlier, s.Steps)
+}
+
 // Calls counts the model calls that the run has made for its task.
-func (s State) Calls() int { return s.Past.Steps + len(s.Steps) }
+func (s State) Calls() int { return len(s.Earlier) + len(s.Steps) }
 
 // Step is one model reply and what became of its tool calls.
 type Step struct {
@@ -100,8 +102,8 @@ func Apply(s State, e goclaw.Event) State {
 		if e.Handoff.Call != nil {
 			s.Usage = s.Usage.Add(e.Handoff.Call.Usage)
 		}
-		s.Past = Past{Steps: s.Calls(), Results: s.results(), Text: s.Text()}
 		s.Handoffs = append(s.Handoffs, *e.Handoff)
+		s.Earlier = append(s.Earlier, s.Steps...)
 		s.Steps, s.Early = nil, nil
 	case goclaw.EventResumed:
 		if e.Resumed.ModelCallLost {
@@ -208,10 +210,7 @@ func IsSilent(text string) bool {
 // was stopped.
 func (s State) Text() string {
 	var parts []string
-	if s.Past.Text != "" {
-		parts = append(parts, s.Past.Text)
-	}
-	for _, st := range s.Steps {
+	for _, st := range s.All() {
 		if t := strings.TrimSpace(st.Reply.Message.PlainText()); t != "" {
 			parts = append(parts, t)
 		}
@@ -221,12 +220,8 @@ func (s State) Text() string {
 
 // Done counts the model replies and tool results on record.
 func (s State) Done() int {
-	return s.Calls() + s.results()
-}
-
-func (s State) results() int {
-	n := s.Past.Results
-	for _, st := range s.Steps {
+	n := s.Calls()
+	for _, st := range s.All() {
 		n += len(st.Results)
 	}
 	return n

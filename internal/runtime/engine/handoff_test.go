@@ -212,7 +212,7 @@ func TestWithoutAndByTheRuntime(t *testing.T) {
 		window, facts int
 		garbled       bool
 	}{
-		"no limit": {0, 40, false}, "garbled": {8000, 12, true},
+		"no limit": {0, 40, false}, "garbled": {8000, 40, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

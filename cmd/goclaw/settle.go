@@ -20,6 +20,7 @@ import (
 	"goclaw/internal/edge/provider/anthropic"
 	"goclaw/internal/edge/provider/demo"
 	"goclaw/internal/edge/provider/openai"
+	"goclaw/internal/edge/tool/artifact"
 	"goclaw/internal/edge/tool/sessions"
 	"goclaw/internal/edge/trust"
 )
@@ -63,7 +64,7 @@ type settings struct {
 const maxModelCalls = 200
 
 var (
-	workerTools = []string{"read", "write", "edit", "ls", "grep", "glob", "exec"}
+	workerTools = append([]string{"read", "write", "edit", "ls", "grep", "glob", "exec"}, artifact.Names()...)
 	mainTools   = append([]string{"sessions_spawn", "subagents", "sessions_list", "sessions_history", "session_status"}, workerTools...)
 )
 

@@ -17,6 +17,15 @@ type ArtifactFilter struct {
 	Limit   int
 }
 
+// ArtifactInfo is an artifact as the CLI and the HTTP API show it.
+type ArtifactInfo struct {
+	Handle string `json:"handle"`
+	Artifact
+}
+
+// Info adds a's handle.
+func (a Artifact) Info() ArtifactInfo { return ArtifactInfo{a.Handle(), a} }
+
 // handlePrefix begins every handle.
 const handlePrefix = "artifact:"
 

@@ -21,6 +21,7 @@ import (
 	"goclaw/internal/core/announce"
 	"goclaw/internal/core/definition"
 	"goclaw/internal/edge/client"
+	"goclaw/internal/edge/tool/artifact"
 	"goclaw/internal/edge/tool/exec"
 	"goclaw/internal/edge/tool/file"
 	"goclaw/internal/edge/tool/sessions"
@@ -115,6 +116,11 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		return err
 	}
 	for _, t := range sessions.Tools(a.engine, a.store, a.store) {
+		if err := a.engine.AddTool(t); err != nil {
+			return err
+		}
+	}
+	for _, t := range artifact.Tools(a.store, announce.ResultArtifact) {
 		if err := a.engine.AddTool(t); err != nil {
 			return err
 		}

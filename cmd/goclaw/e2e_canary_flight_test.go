@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"goclaw"
 	"goclaw/internal/edge/provider/providertest"
 )
 
@@ -98,7 +99,7 @@ func (p *flight) batch() []providertest.Call {
 	}
 	for range 3 + p.IntN(6) {
 		path := p.spelling()
-		switch p.IntN(14) {
+		switch p.IntN(15) {
 		case 0, 1, 2:
 			add("read", args{"path": path})
 		case 3, 4:
@@ -120,7 +121,14 @@ func (p *flight) batch() []providertest.Call {
 		case 11:
 			add("subagents", args{"action": p.pick("list", "info", "log", "log"), "id": fmt.Sprintf("job-%d-%d", p.IntN(6), p.IntN(20))})
 		case 12:
-			add(p.pick("session_status", "memory_search", "memory_get", "artifact_read", "Read"), args{"query": "qzx", "path": "MEMORY.md"})
+			add(p.pick("session_status", "memory_search", "memory_get", "artifact_list", "Read"), args{"query": "qzx", "path": "MEMORY.md"})
+		case 14:
+			if p.IntN(3) == 0 {
+				add("artifact_write", args{"name": p.pick("DIARY.md", "MEMORY.md", "../SOUL.md", "notes/a.md"), "content": "written by " + p.job})
+				continue
+			}
+			name := p.pick("DIARY.md", "MEMORY.md", "notes/a.md", "result.md")
+			add("artifact_read", args{p.pick("name", "handle"): p.pick(name, name, goclaw.ArtifactHandle(p.agents[p.IntN(len(p.agents))].turn, name), "artifact:main/"+name)})
 		case 13:
 			if p.first && strings.Count(p.job, "-") == 2 && p.IntN(4) == 0 {
 				job := fmt.Sprintf("%s-%d", p.job, len(calls))

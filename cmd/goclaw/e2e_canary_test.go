@@ -98,6 +98,7 @@ type cage struct {
 	lifted   []string          // by name
 	secrets  map[string]string // canary by what holds it
 	public   []string
+	turn     string            // the run of the main agent that left an artifact
 	kept     map[string]string // what workers may not change, by path
 	heard    map[string]bool   // canaries in the main agent's requests
 	liftSeen map[string]bool   // canaries in its workers' requests
@@ -177,8 +178,12 @@ func (w *aviary) fillCage(rng *mathrand.Rand, id string, lifted []string) *cage 
 	link(os.Symlink, "../memory", "deep/mem-link")
 	link(os.Symlink, "..", "deep/up")
 	link(os.Symlink, w.home, "to-home")
+	c.secret(mainArtifact)
 	return c
 }
+
+// mainArtifact holds what a main agent writes into one.
+const mainArtifact = "an artifact of the main agent"
 
 // converse lets each main agent hear a canary in its chat, and another chat of
 // its own, and look at its files.
@@ -189,7 +194,8 @@ func (w *aviary) converse(g *gatewayProcess) {
 			{"agent:" + c.id + ":api:user:other", "remember " + c.secret("another session")},
 			{"agent:" + c.id + ":main", "control " + c.secret("the chat")},
 		} {
-			w.settle(g, g.send(m.session, m.text))
+			c.turn = g.send(m.session, m.text)
+			w.settle(g, c.turn)
 		}
 	}
 }
@@ -260,6 +266,7 @@ func (w *aviary) answer(r *providertest.Request) providertest.Answer {
 			a.Calls = append(a.Calls, providertest.Call{Name: "read", Arguments: arguments(args{"path": name})})
 		}
 		a.Calls = append(a.Calls, providertest.Call{Name: "exec", Arguments: arguments(args{"command": "cat .git/objects/ab/cdef .git/logs/HEAD; cat .goclaw/output/*/exec.txt; cat MEMORY.md; seq 20000"})},
+			providertest.Call{Name: "artifact_write", Arguments: arguments(args{"name": "DIARY.md", "content": c.secrets[mainArtifact]})},
 			providertest.Call{Name: "sessions_history", Arguments: arguments(args{"sessionKey": "agent:" + c.id + ":api:user:other"})})
 		return a
 	case strings.Contains(newest, "release"):

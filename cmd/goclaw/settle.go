@@ -20,6 +20,7 @@ import (
 	"goclaw/internal/edge/provider/anthropic"
 	"goclaw/internal/edge/provider/demo"
 	"goclaw/internal/edge/provider/openai"
+	"goclaw/internal/edge/tool/artifact"
 	"goclaw/internal/edge/tool/sessions"
 	"goclaw/internal/edge/trust"
 )
@@ -60,10 +61,10 @@ type settings struct {
 }
 
 // maxModelCalls ends a run that goes round in circles.
-const maxModelCalls = 200
+const maxModelCalls = 1000
 
 var (
-	workerTools = []string{"read", "write", "edit", "ls", "grep", "glob", "exec"}
+	workerTools = append([]string{"read", "write", "edit", "ls", "grep", "glob", "exec"}, artifact.Names()...)
 	mainTools   = append([]string{"sessions_spawn", "spawn_agent", "subagents", "sessions_list", "sessions_history", "session_status"}, workerTools...)
 )
 

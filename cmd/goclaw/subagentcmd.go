@@ -148,7 +148,15 @@ func (c *cli) showRun() *cobra.Command {
 				if err != nil {
 					return named(err, args[0])
 				}
-				return c.print(run.Info(), func() string { return gateway.RunDetails(run.Run, run.Position, time.Now()) })
+				left, err := l.Artifacts(ctx, goclaw.ArtifactFilter{Run: run.ID})
+				if err != nil {
+					return err
+				}
+				shown := struct {
+					goclaw.RunInfo
+					Artifacts []goclaw.ArtifactInfo `json:"artifacts"`
+				}{run.Info(), left}
+				return c.print(shown, func() string { return gateway.RunDetails(run.Run, run.Position, plain(left), time.Now()) })
 			})
 		},
 	}

@@ -106,9 +106,9 @@ func Text(r goclaw.Run) (text string, cut bool) {
 		b.WriteString("\n\n(the worker returned no text)")
 	}
 	if cut {
-		fmt.Fprintf(&b, "\n\n[Cut: %d of about %d tokens. The whole result is artifact %s of run %s; "+
-			"read on with subagents {\"action\":\"info\",\"id\":%q,\"offset\":%d}]",
-			r.Profile.ResultTokens, (whole+3)/4, ResultArtifact, r.ID, r.ID, utf8.RuneCountInString(result))
+		before := strings.Index(r.Result, result) // what was trimmed
+		fmt.Fprintf(&b, "\n\n[Cut: %d of about %d tokens. Read on with artifact_read {\"handle\":%q,\"offset\":%d}]",
+			r.Profile.ResultTokens, (whole+3)/4, goclaw.ArtifactHandle(r.ID, ResultArtifact), before+len(result))
 	}
 	b.WriteString("\n\n" + Statistics(r))
 	return b.String(), cut

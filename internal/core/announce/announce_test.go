@@ -142,7 +142,7 @@ func TestTextCutsLongResults(t *testing.T) {
 		if !ok || !strings.HasPrefix(result, head) || len(head) > 4*tokens {
 			t.Fatalf("cut to %q of %q", head, result)
 		}
-		if want := fmt.Sprintf(`"offset":%d}`, len([]rune(head))); !strings.Contains(note, want) {
+		if want := fmt.Sprintf(`"offset":%d}`, len(head)); !strings.Contains(note, want) {
 			t.Fatalf("%q does not say %s", note, want)
 		}
 	})

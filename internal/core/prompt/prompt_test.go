@@ -16,6 +16,7 @@ import (
 
 	"goclaw"
 	"goclaw/internal/core/prompt"
+	"goclaw/internal/edge/tool/artifact"
 	"goclaw/internal/edge/tool/exec"
 	"goclaw/internal/edge/tool/file"
 	"goclaw/internal/edge/tool/sessions"
@@ -30,6 +31,7 @@ const workspaceDir = "/home/ann/.goclaw/workspace"
 func realTools(names ...string) []goclaw.ToolSpec {
 	tools := append(file.Tools(file.Options{}), exec.New(exec.Options{}))
 	tools = append(tools, sessions.Tools(nil, nil, nil)...)
+	tools = append(tools, artifact.Tools(nil)...)
 	var specs []goclaw.ToolSpec
 	for _, t := range tools {
 		if s := t.Spec(); len(names) == 0 || slices.Contains(names, s.Name) {
@@ -40,7 +42,7 @@ func realTools(names ...string) []goclaw.ToolSpec {
 }
 
 func workerTools() []goclaw.ToolSpec {
-	return realTools("read", "write", "edit", "ls", "grep", "glob", "exec")
+	return realTools("read", "write", "edit", "ls", "grep", "glob", "exec", "artifact_list", "artifact_read", "artifact_write")
 }
 
 // freshFiles are the files of a workspace as a new person gets it, under a

@@ -34,6 +34,7 @@ type fake struct {
 	places  map[string]int
 	refusal goclaw.SpawnReply
 	parked  []goclaw.Parked
+	left    []goclaw.Artifact
 	pause   goclaw.Pause
 	runs    func(goclaw.RunFilter) []goclaw.Run
 	logs    map[string]goclaw.RunLog
@@ -168,6 +169,21 @@ func (f *fake) Steer(_ context.Context, id, text, once string) (goclaw.Run, erro
 }
 
 func (f *fake) Resume(_ context.Context, id string) (goclaw.Run, error) { return f.find(id) }
+
+func (f *fake) Artifacts(_ context.Context, q goclaw.ArtifactFilter) ([]goclaw.Artifact, error) {
+	f.note(q)
+	return f.left, f.fail
+}
+
+func (f *fake) Artifact(_ context.Context, run, name string) (goclaw.Artifact, []byte, error) {
+	f.note([2]string{run, name})
+	for _, a := range f.left {
+		if a.Run == run && a.Name == name {
+			return a, []byte("content of " + name + "\x00"), f.fail
+		}
+	}
+	return goclaw.Artifact{}, nil, errors.Join(f.fail, fmt.Errorf("artifact %q: %w", name, goclaw.ErrNotFound))
+}
 
 func (f *fake) Parked(context.Context) ([]goclaw.Parked, error) { return f.parked, f.fail }
 

@@ -56,6 +56,15 @@ type Workers interface {
 	Resume(ctx context.Context, id string) (goclaw.Run, error)
 }
 
+// Artifacts are what runs left. A run is named by its id or an unambiguous
+// prefix of it.
+type Artifacts interface {
+	// Artifacts lists them, newest first.
+	Artifacts(ctx context.Context, f goclaw.ArtifactFilter) ([]goclaw.Artifact, error)
+	// Artifact returns one with its content.
+	Artifact(ctx context.Context, run, name string) (goclaw.Artifact, []byte, error)
+}
+
 // Parking lists the deliveries that wait for a person, and decides about them.
 type Parking interface {
 	Parked(ctx context.Context) ([]goclaw.Parked, error)
@@ -98,6 +107,7 @@ type Backend interface {
 	Runs
 	Queue
 	Workers
+	Artifacts
 	Parking
 	Spending
 	Sessions
@@ -180,6 +190,8 @@ func (s *server) routes() []route {
 		{"POST /api/runs/{id}/cancel", false, s.cancelRun},
 		{"POST /api/runs/{id}/steer", false, s.steerRun},
 		{"POST /api/runs/{id}/resume", false, s.resumeRun},
+		{"GET /api/artifacts", false, s.listArtifacts},
+		{"GET /api/artifacts/{run}/{name...}", false, s.getArtifact},
 		{"GET /api/parked", false, s.listParked},
 		{"POST /api/parked/{id}/retry", false, s.retryParked},
 		{"DELETE /api/parked/{id}", false, s.dismissParked},

@@ -412,7 +412,7 @@ func TestLongResultsAreCutAndKept(t *testing.T) {
 		r.say("go")
 		w := r.settle()[1]
 		told := r.transcriptTexts(t, goclaw.MainKey("main"), "[Subagent:")[0]
-		if len(told) > 1000 || !strings.Contains(told, "artifact result.md of run "+w.ID) {
+		if len(told) > 1000 || !strings.Contains(told, goclaw.ArtifactHandle(w.ID, "result.md")) {
 			t.Errorf("announced %d bytes: %s", len(told), told)
 		}
 		kept, err := r.store.ArtifactsOf(t.Context(), goclaw.ArtifactFilter{Run: w.ID})

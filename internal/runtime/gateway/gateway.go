@@ -65,6 +65,7 @@ type Record interface {
 	Transcripts
 	Inbox
 	Books
+	Shelf
 }
 
 // Runs are the recorded runs.
@@ -92,6 +93,12 @@ type Books interface {
 	Queue(ctx context.Context) ([]string, error)
 	Usage(ctx context.Context, q goclaw.UsageQuery) ([]goclaw.UsageRow, error)
 	Paused(ctx context.Context) (goclaw.Pause, error)
+}
+
+// Shelf holds what runs left.
+type Shelf interface {
+	ArtifactsOf(ctx context.Context, f goclaw.ArtifactFilter) ([]goclaw.Artifact, error)
+	Blob(ctx context.Context, sha string) ([]byte, error)
 }
 
 // Feed is the live view.

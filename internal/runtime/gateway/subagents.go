@@ -121,8 +121,12 @@ func (g *Gateway) showWorker(ctx context.Context, key goclaw.SessionKey, name st
 	if err != nil {
 		return "", err
 	}
+	left, err := g.o.Record.ArtifactsOf(ctx, goclaw.ArtifactFilter{Run: r.ID})
+	if err != nil {
+		return "", err
+	}
 	g.seen(&r)
-	return RunDetails(r, places[r.ID], time.Now()), nil
+	return RunDetails(r, places[r.ID], left, time.Now()), nil
 }
 
 // worker finds a worker of this chat, or of its workers, by id, prefix or

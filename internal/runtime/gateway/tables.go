@@ -99,8 +99,9 @@ func Recovered(r *goclaw.Recovery) string {
 	return text
 }
 
-// RunDetails describes one run at its place in the queue (0: not in it).
-func RunDetails(r goclaw.Run, position int, at time.Time) string {
+// RunDetails describes one run at its place in the queue (0: not in it), and
+// what it left.
+func RunDetails(r goclaw.Run, position int, left []goclaw.Artifact, at time.Time) string {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-10s %s\n", name, fmt.Sprintf(format, args...))
@@ -134,6 +135,9 @@ func RunDetails(r goclaw.Run, position int, at time.Time) string {
 	line("tokens", "%d in (%d from cache), %d out", r.Usage.Input, r.Usage.CacheRead, r.Usage.Output)
 	if !r.Usage.IsZero() {
 		line("cost", "%s", dollars(r.Usage.CostUSD))
+	}
+	for _, a := range left {
+		line("left", "%s, %d bytes", oneLine(a.Handle()), a.Size)
 	}
 	line("task", "%s", r.Task)
 	if r.Error != "" {

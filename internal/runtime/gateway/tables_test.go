@@ -70,7 +70,7 @@ func TestRunDetails(t *testing.T) {
 		Recovery: &goclaw.Recovery{Times: 1, Step: 4, At: at("12:10:00")}, Usage: goclaw.Usage{Input: 10, CacheRead: 5, Output: 2, CostUSD: &cost},
 		Profile: goclaw.Profile{Model: "p/m", Thinking: "off", Tools: []string{"read"}}, CreatedAt: at("12:00:00"), StartedAt: at("12:00:01"),
 	}
-	lines(t, gateway.RunDetails(r, 0, at("12:00:03").Time()),
+	lines(t, gateway.RunDetails(r, 0, nil, at("12:00:03").Time()),
 		"run        abcdefgh-1",
 		"label      one",
 		"status     waiting",

@@ -30,7 +30,7 @@ const (
 // The schemas and descriptions are sent with every model call.
 const (
 	writeSchema = `{"type":"object","required":["name","content"],"properties":{"name":{"type":"string"},"content":{"type":"string"},"mediaType":{"type":"string"}}}`
-	readSchema  = `{"type":"object","properties":{"handle":{"type":"string"},"name":{"type":"string"},"offset":{"type":"integer","minimum":0}}}`
+	readSchema  = `{"type":"object","properties":{"handle":{"type":"string"},"name":{"type":"string"},"offset":{"type":"integer"}}}`
 	listSchema  = `{"type":"object","properties":{}}`
 )
 
@@ -150,6 +150,7 @@ func page(a goclaw.Artifact, text string, offset int) (goclaw.ToolResult, error)
 	if offset > len(text) {
 		return goclaw.ToolResult{}, goclaw.BadRequest(fmt.Sprintf("%s has only %d bytes", a.Handle(), len(text)))
 	}
+	offset = max(offset, 0)
 	for offset > 0 && offset < len(text) && !utf8.RuneStart(text[offset]) {
 		offset--
 	}

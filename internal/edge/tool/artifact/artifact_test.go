@@ -191,6 +191,9 @@ func TestPages(t *testing.T) {
 		}
 	})
 	b.write("0123456789", "short", "aä")
+	if res := b.call("0123456789", "artifact_read", args{"name": "short", "offset": -5}); res.Content != "aä" {
+		t.Errorf("an offset before the beginning shows %q", res.Content)
+	}
 	if res := b.call("0123456789", "artifact_read", args{"name": "short", "offset": 2}); res.Content != "ä" {
 		t.Errorf("an offset within a character shows %q", res.Content)
 	}

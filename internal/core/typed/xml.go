@@ -67,6 +67,10 @@ func (r *roots) take(kind tagKind, start, end int) {
 		}
 		start = r.open[len(r.open)-1]
 		r.open = r.open[:len(r.open)-1]
+	case empty:
+		if len(r.open) > 0 {
+			return
+		}
 	}
 	for len(r.all) > 0 && r.all[len(r.all)-1].start > start {
 		r.all = r.all[:len(r.all)-1]

@@ -23,15 +23,16 @@ func setSchema(p *sdk.MessageNewParams, schema json.RawMessage) {
 		return // a prefilled answer and a schema exclude each other
 	}
 	var root map[string]any
-	if json.Unmarshal(schema, &root) != nil {
+	if json.Unmarshal(schema, &root) != nil || root["type"] != "object" {
 		return
 	}
 	s := simplifier{refs: map[string][]string{}}
 	simple, ok := s.simplify(root)
-	if defs, is := root["$defs"].(map[string]any); is && ok {
+	defs, _ := root["$defs"].(map[string]any)
+	if ok && defs != nil {
 		ok = s.defs(simple, defs)
 	}
-	if ok && !s.recursive() && s.optional <= maxOptional && s.unions <= maxUnions {
+	if ok && s.grounded(defs) && s.optional <= maxOptional && s.unions <= maxUnions {
 		p.OutputConfig.Format = sdk.JSONOutputFormatParam{Schema: simple}
 	}
 }
@@ -43,9 +44,9 @@ func (g generation) structured() bool { return g.atLeast(4, 5) || g.restless() }
 // answer may be, which the caller checks anyway. Any other keyword gives the
 // whole schema up: without it, it would mean something else.
 var (
-	kept    = [...]string{"description", "title", "enum", "const", "pattern"}
+	kept    = [...]string{"description", "title", "const"}
 	dropped = [...]string{
-		"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "maxItems", "uniqueItems",
+		"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern", "maxItems", "uniqueItems",
 		"minProperties", "maxProperties", "not", "if", "then", "else", "dependentRequired", "default", "examples", "$schema", "$comment", "$id",
 		"deprecated", "readOnly", "writeOnly",
 	}
@@ -89,7 +90,10 @@ func (s *simplifier) simplify(in map[string]any) (map[string]any, bool) {
 		switch v := in[key]; {
 		case slices.Contains(kept[:], key):
 			out[key] = v
-			shaped = shaped || key == "enum" || key == "const"
+			shaped = shaped || key == "const"
+		case key == "enum":
+			out[key], shaped = v, true
+			ok = scalars(v)
 		case slices.Contains(dropped[:], key), key == "$defs" && s.within == "", key == "properties", key == "required", key == "additionalProperties":
 		case key == "type":
 			out[key], shaped = v, true
@@ -97,7 +101,7 @@ func (s *simplifier) simplify(in map[string]any) (map[string]any, bool) {
 				s.unions++
 			}
 		case key == "format":
-			if slices.Contains(formats[:], any(v).(string)) {
+			if f, is := v.(string); is && slices.Contains(formats[:], f) {
 				out[key] = v
 			}
 		case key == "minItems":
@@ -174,19 +178,39 @@ func (s *simplifier) object(in, out map[string]any) bool {
 	return true
 }
 
-// recursive reports whether a part refers to itself, or to none.
-func (s *simplifier) recursive() bool {
-	const reading = 1
-	state := map[string]int{}
-	var visit func(name string) bool
-	visit = func(name string) bool {
-		if state[name] != 0 {
-			return state[name] == reading
+// grounded reports whether every reference leads to a part, and none in a
+// circle.
+func (s *simplifier) grounded(defs map[string]any) bool {
+	done := map[string]bool{} // false while its references are followed
+	var ends func(name string) bool
+	ends = func(name string) bool {
+		if d, seen := done[name]; seen {
+			return d
 		}
-		state[name] = reading
-		again := slices.ContainsFunc(s.refs[name], visit)
-		state[name] = reading + 1
-		return again
+		done[name] = false
+		for _, to := range s.refs[name] {
+			if defs[to] == nil || !ends(to) {
+				return false
+			}
+		}
+		done[name] = true
+		return true
 	}
-	return slices.ContainsFunc(slices.Sorted(maps.Keys(s.refs)), visit)
+	for name := range s.refs {
+		if !ends(name) {
+			return false
+		}
+	}
+	return true
+}
+
+func scalars(v any) bool {
+	list, ok := v.([]any)
+	return ok && !slices.ContainsFunc(list, func(e any) bool {
+		switch e.(type) {
+		case []any, map[string]any:
+			return true
+		}
+		return false
+	})
 }

@@ -52,7 +52,19 @@ func schemaless(model string) bool {
 
 // modelName is a model's name without the vendor that some servers put before
 // it.
-func modelName(model string) string { return strings.ToLower(model[strings.LastIndexByte(model, '/')+1:]) }
+func modelName(model string) string {
+	return strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
+}
+
+// reasons reports whether a model is one of OpenAI's that always reason: they
+// refuse stop sequences and temperatures.
+func reasons(model string) bool {
+	name := modelName(model)
+	if len(name) > 1 && name[0] == 'o' && name[1] >= '1' && name[1] <= '9' {
+		return true
+	}
+	return strings.HasPrefix(name, "gpt-5") && !strings.Contains(name, "chat")
+}
 
 // node is what matters of a schema.
 type node struct {
@@ -64,8 +76,6 @@ type node struct {
 	AnyOf                []json.RawMessage          `json:"anyOf"`
 	Defs                 map[string]json.RawMessage `json:"$defs"`
 	Ref                  string                     `json:"$ref"`
-	Enum                 json.RawMessage            `json:"enum"`
-	Const                json.RawMessage            `json:"const"`
 }
 
 func (n node) is(kind string) bool { return string(bytes.TrimSpace(n.Type)) == `"`+kind+`"` }
@@ -91,7 +101,7 @@ func (s *strictness) allows(raw json.RawMessage, depth int) bool {
 			return false
 		}
 	}
-	if depth == 0 && n.AnyOf != nil || n.Type == nil && n.AnyOf == nil && n.Ref == "" && n.Enum == nil && n.Const == nil {
+	if depth == 0 && n.AnyOf != nil || n.Type == nil && n.AnyOf == nil && n.Ref == "" {
 		return false
 	}
 	if object := bytes.Contains(n.Type, []byte(`"object"`)); object && !n.closed() || !object && n.Properties != nil {

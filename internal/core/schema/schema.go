@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -10,16 +11,28 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Schema is a compiled JSON Schema of an object. It is safe for concurrent use.
+// Schema is a compiled JSON Schema. It is safe for concurrent use.
 type Schema struct {
 	resolved *jsonschema.Resolved
 	root     *jsonschema.Schema
 }
 
-// Compile reads a JSON Schema.
+// versions are the values of $schema that the library knows.
+var versions = [...]string{
+	"", "https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft-07/schema#",
+}
+
+// Compile reads a JSON Schema. It must stand for itself: references lead to
+// other parts of it. One that a validation could follow without end is refused.
 func Compile(raw []byte) (*Schema, error) {
 	var s jsonschema.Schema
 	if err := json.Unmarshal(raw, &s); err != nil {
+		return nil, fmt.Errorf("JSON Schema: %w", err)
+	}
+	if !slices.Contains(versions[:], s.Schema) {
+		return nil, fmt.Errorf("JSON Schema: $schema %q is not known; remove it, or write %s", s.Schema, versions[1])
+	}
+	if err := bounded(&s); err != nil {
 		return nil, fmt.Errorf("JSON Schema: %w", err)
 	}
 	r, err := s.Resolve(nil)
@@ -97,7 +110,7 @@ func typeOf(v any) string {
 	case bool:
 		return "boolean"
 	case float64:
-		if x == float64(int64(x)) {
+		if x == math.Trunc(x) {
 			return "integer"
 		}
 		return "number"

@@ -36,6 +36,15 @@
 // Temperature is left out where it is an error: while thinking, and from
 // Claude 4.7 on.
 //
+// # Answers in JSON
+//
+// From Claude 4.5 on, ModelRequest.Schema is sent as output_config.format, in
+// the form that the API takes: objects closed, without numeric bounds, lengths
+// and patterns. A schema that would mean something else in that form (objects
+// that are open by the author's word, parts that refer to themselves, keywords
+// that the API doesn't know, too many optional properties) is left out, and so
+// is one beside a prefilled answer.
+//
 // # Errors
 //
 // A stream is complete when message_stop was seen. Ending before it is the

@@ -30,6 +30,7 @@ func (p *Provider) params(req goclaw.ModelRequest) sdk.MessageNewParams {
 		StopSequences: slices.DeleteFunc(slices.Clone(req.Stop), blank),
 	}
 	setThinking(&params, req.Thinking, req.MaxTokens, req.Temperature)
+	setSchema(&params, req.Schema)
 	markTurns(params.Messages)
 	return params
 }

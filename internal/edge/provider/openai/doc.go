@@ -21,6 +21,16 @@
 // ModelRequest.MaxTokens the server's own limit holds. At most four stop
 // sequences are sent, as the API demands.
 //
+// # Answers in JSON
+//
+// ModelRequest.Schema is sent as response_format json_schema if its root is an
+// object: strict if the schema is one that the API takes as strict (every object
+// closed, all its properties required, at most ten levels), else as a wish.
+// Models from before structured outputs get none.
+//
+// Temperature and stop sequences are left out for models of OpenAI's that always
+// reason (o1, o3, gpt-5 and their like), where they are errors.
+//
 // # Leniency
 //
 // Tool calls are collected by index, by id where servers leave the index out or

@@ -31,7 +31,7 @@ func (p *Provider) params(req goclaw.ModelRequest) sdk.ChatCompletionNewParams {
 	if req.Thinking != "" && req.Thinking != "off" {
 		params.ReasoningEffort = shared.ReasoningEffort(req.Thinking)
 	}
-	if req.Temperature != nil {
+	if req.Temperature != nil && !reasons(req.Model) {
 		params.Temperature = sdk.Float(*req.Temperature)
 	}
 	switch {
@@ -40,9 +40,10 @@ func (p *Provider) params(req goclaw.ModelRequest) sdk.ChatCompletionNewParams {
 	case req.MaxTokens > 0:
 		params.MaxCompletionTokens = sdk.Int(int64(req.MaxTokens))
 	}
-	if stops := slices.DeleteFunc(slices.Clone(req.Stop), isEmpty); len(stops) > 0 {
+	if stops := slices.DeleteFunc(slices.Clone(req.Stop), isEmpty); len(stops) > 0 && !reasons(req.Model) {
 		params.Stop.OfStringArray = stops[:min(len(stops), maxStops)]
 	}
+	setSchema(&params, req.Schema)
 	if p.cacheKey && req.Session != "" {
 		sum := sha256.Sum256([]byte(req.Session))
 		params.PromptCacheKey = sdk.String(hex.EncodeToString(sum[:16]))

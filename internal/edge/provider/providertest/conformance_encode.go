@@ -73,6 +73,8 @@ func (d draw) request(provider string) goclaw.ModelRequest {
 	for range d.IntN(3) {
 		req.Stop = append(req.Stop, pick(d, "</plan>", "STOP", ""))
 	}
+	req.Schema = pick(d, nil, nil, json.RawMessage(`{"type":"array"}`), json.RawMessage(`{"type":"object","properties":{"b":{"type":"string","maxLength":3},"a":{"type":"string"}}}`),
+		json.RawMessage("{\"type\": \"object\",\n \"required\": [\"z\", \"a\"], \"additionalProperties\": false, \"properties\": {\"z\": {\"type\": \"integer\"}, \"a\": {\"enum\": [\"<\"], \"type\": \"string\"}}}"))
 	for range d.IntN(4) {
 		req.System = append(req.System, goclaw.SystemBlock{Text: d.text(), StableUntil: d.bool()})
 	}

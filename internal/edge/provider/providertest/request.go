@@ -24,6 +24,11 @@ type Request struct {
 	Tools  []string // names in order
 	Stream bool
 
+	Temperature *float64
+	Stop        []string
+	Schema      json.RawMessage // of the answer, as it was sent; nil if none was
+	Strict      bool            // OpenAI's: the server is held to the schema
+
 	// Messages are the wire's, one for one, without system messages. A tool
 	// result is a user message, as in goclaw. The Opaque of a thinking part is
 	// its signature or, with Provider "redacted", its data.
@@ -104,6 +109,14 @@ type wireBody struct {
 	System   json.RawMessage `json:"system"`
 	Messages json.RawMessage `json:"messages"`
 	Tools    json.RawMessage `json:"tools"`
+
+	Temperature   *float64 `json:"temperature"`
+	StopSequences []string `json:"stop_sequences"`
+	Stop          []string `json:"stop"`
+	OutputConfig  struct {
+		Format *answerFormat `json:"format"`
+	} `json:"output_config"`
+	ResponseFormat *answerFormat `json:"response_format"`
 }
 
 func parseRequest(wire string, raw []byte, header http.Header) (*Request, error) {
@@ -128,6 +141,9 @@ func parseRequest(wire string, raw []byte, header http.Header) (*Request, error)
 	}
 	for _, t := range tools {
 		r.Tools = append(r.Tools, t.Name+t.Function.Name)
+	}
+	if err := r.answerForm(body); err != nil {
+		return nil, err
 	}
 	parse := r.parseAnthropic
 	if wire == WireOpenAI {

@@ -218,3 +218,40 @@ func ExampleParseScript() {
 	fmt.Println(reply.Choices[0].Message.Content)
 	// Output: You asked: why?
 }
+
+// TestAnswerForm: the server reads the form of the answer, and refuses what the
+// real APIs refuse.
+func TestAnswerForm(t *testing.T) {
+	s := serve(t, func(*providertest.Request) providertest.Answer { return providertest.Answer{Text: "{}"} })
+	closed := `{"type":"object","additionalProperties":false,"required":["a"],"properties":{"a":{"type":"integer"}}}`
+	openAI := func(name, strict, schema string) string {
+		return `"response_format":{"type":"json_schema","json_schema":{"name":"` + name + `","strict":` + strict + `,"schema":` + schema + `}},"stop":["x"],"temperature":0.5`
+	}
+	anthropic := func(schema string) string {
+		return `"output_config":{"format":{"type":"json_schema","schema":` + schema + `}},"stop_sequences":["x"],"temperature":0.5`
+	}
+	for _, c := range []struct {
+		path, extra string
+		status      int
+	}{
+		{openAIPath, openAI("answer", "true", closed), http.StatusOK},
+		{openAIPath, openAI("answer", "false", `{"type":"object"}`), http.StatusOK},
+		{openAIPath, openAI("answer", "true", `{"type":"object"}`), http.StatusBadRequest},
+		{openAIPath, openAI("answer", "true", `{"type":"object","additionalProperties":false,"properties":{"a":{}}}`), http.StatusBadRequest},
+		{openAIPath, openAI("an answer", "false", closed), http.StatusBadRequest},
+		{openAIPath, openAI("answer", "false", `[]`), http.StatusBadRequest},
+		{anthropicPath, anthropic(closed), http.StatusOK},
+		{anthropicPath, anthropic(`{"type":"object"}`), http.StatusBadRequest},
+		{anthropicPath, anthropic(`{"type":"object","additionalProperties":false,"properties":{"a":{"minimum":1}}}`), http.StatusBadRequest},
+	} {
+		status, reply := post(t, s, c.path, `{"messages":[{"role":"user","content":"x"}],`+c.extra+`}`)
+		if status != c.status {
+			t.Errorf("%s %s: %d %s", c.path, c.extra, status, reply)
+		}
+	}
+	for _, r := range s.Requests() {
+		if len(r.Schema) == 0 || len(r.Stop) != 1 || r.Temperature == nil || *r.Temperature != 0.5 {
+			t.Errorf("%+v", r)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package typed_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"goclaw/internal/core/typed"
+)
+
+const phaseForm = `{"type":"object","required":["phase"],"properties":{"phase":{"type":"string","minLength":1},"limit":{"type":"integer"},
+ "tags":{"type":"array","items":{"type":"string"}}}}`
+
+func TestCheckInput(t *testing.T) {
+	for _, c := range []struct{ form, input, problem string }{
+		{phaseForm, `{"phase":"3"}`, ""},
+		{phaseForm, `{"phase":"3","goal":"another field"}`, ""},
+		{"", `[1]`, ""},
+		{"", ``, ""},
+		{`{"type":"array"}`, `[1]`, ""},
+		{phaseForm, ``, `the input is missing, and this definition needs one: "phase" (string) is missing; send it as input`},
+		{phaseForm, `{`, "the input is no JSON"},
+		{phaseForm, `{"phase":3,"tags":["a",1]}`, "the input does not fit the definition's input schema: at /phase: want string, got integer; at /tags/1: want string, got integer; mend the input"},
+		{phaseForm, `{"phase":"3","limt":1}`, `unknown field "limt" (did you mean "limit"?)`},
+		{phaseForm, `null`, "want object, got null"},
+		{`{"$ref":"#"}`, `{}`, "mend the definition"},
+		{`{}`, strings.Repeat("[", 200) + strings.Repeat("]", 200), "deeper than 100"},
+	} {
+		err := typed.CheckInput(json.RawMessage(c.form), json.RawMessage(c.input))
+		switch {
+		case c.problem == "" && err != nil:
+			t.Errorf("%s: %v", c.input, err)
+		case c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)):
+			t.Errorf("%s: got %v, want %s", c.input, err, c.problem)
+		case err != nil && strings.Contains(err.Error(), "\n"):
+			t.Errorf("%s: more than one line: %q", c.input, err)
+		}
+	}
+}
+
+const fields = `{"phase":"3","n":12345678901234567890,"yes":true,"none":null,"deep":{"a":{"b-c":"x"}},"list":["p",{"q":1}],"loop":"{{phase}}","ä":"ü","html":"<&>"}`
+
+func TestFill(t *testing.T) {
+	for _, c := range []struct {
+		text, want string
+		missing    []string
+	}{
+		{"no placeholder {x} {{", "no placeholder {x} {{", nil},
+		{".planning/{{phase}}/*-{{ phase }}.md", ".planning/3/*-3.md", nil},
+		{"{{n}} {{yes}} {{none}} {{list}} {{deep}} {{html}}", `12345678901234567890 true null ["p",{"q":1}] {"a":{"b-c":"x"}} <&>`, nil},
+		{"{{deep.a.b-c}} {{list.0}} {{list.1.q}} {{ä}}", "x p 1 ü", nil},
+		{"{{loop}}", "{{phase}}", nil},
+		{"{{nope}} {{deep.x}} {{list.7}} {{nope}} {{phase.x}} {{ .Go }} {{}}", "{{nope}} {{deep.x}} {{list.7}} {{nope}} {{phase.x}} {{ .Go }} {{}}",
+			[]string{"nope", "deep.x", "list.7", "phase.x", ".Go", ""}},
+		{"{{{phase}}}", "{3}", nil},
+	} {
+		got, missing := typed.Fill(c.text, json.RawMessage(fields))
+		if got != c.want || !slices.Equal(missing, c.missing) {
+			t.Errorf("%s:\n%s %q\nwant\n%s %q", c.text, got, missing, c.want, c.missing)
+		}
+	}
+	if got, missing := typed.Fill("{{a}}", nil); got != "{{a}}" || len(missing) != 1 {
+		t.Errorf("without an input: %q %q", got, missing)
+	}
+}
+
+func TestFillPath(t *testing.T) {
+	for _, c := range []struct{ pattern, value, path, glob string }{
+		{"a/{{x}}/b", `"3"`, "a/3/b", ""},
+		{"a/{{x}}/b", `7`, "a/7/b", ""},
+		{"a/{{x}}", `"b/c"`, "a/b/c", ""},
+		{"a/{{x}}", `"v1..v2"`, "a/v1..v2", ""},
+		{"a/{{x}}-*.md", `"[1]*?{a,b}"`, "a/[1]*?{a,b}-*.md", `a/\[1\]\*\?\{a\,b\}-*.md`},
+		{"a/{{x}}", `".."`, "", ""},
+		{"a/{{x}}", `"b/../../c"`, "", ""},
+		{"a/{{x}}", `"."`, "", ""},
+		{"a/{{x}}", `""`, "", ""},
+		{"a/{{x}}", `"/etc"`, "", ""},
+		{"a/{{x}}", `"b/"`, "", ""},
+		{"a/{{x}}", `"b//c"`, "", ""},
+		{"a/{{x}}", `"a\u0000"`, "", ""},
+		{"a/{{x}}", `"a\n"`, "", ""},
+		{"a/{{x}}", `"..\\..\\c"`, "", ""},
+		{"a/{{x}}", `null`, "", ""},
+		{"a/{{x}}", `["b"]`, "", ""},
+		{"a/{{y}}", `"b"`, "", ""},
+		{"{{x}}/b", `"~root"`, "", ""},
+		{"a/.{{x}}/b", `".x"`, "a/..x/b", ""},
+	} {
+		input := json.RawMessage(`{"x":` + c.value + `}`)
+		got, err := typed.FillPath(c.pattern, input)
+		if got != c.path || (err == nil) != (c.path != "") {
+			t.Errorf("%s with %s: %q, %v", c.pattern, c.value, got, err)
+		}
+		want := c.glob
+		if want == "" {
+			want = c.path
+		}
+		if got, err = typed.FillGlob(c.pattern, input); got != want || (err == nil) != (want != "") {
+			t.Errorf("%s with %s as a glob: %q, %v", c.pattern, c.value, got, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("more than one line: %q", err)
+		}
+	}
+	// What is built of two values is looked at as a whole.
+	if got, err := typed.FillPath("a/{{x}}{{y}}", json.RawMessage(`{"x":"b","y":"c"}`)); got != "a/bc" || err != nil {
+		t.Errorf("%q %v", got, err)
+	}
+	if got, err := typed.FillPath("{{a}}", json.RawMessage(`{"a":"{{b}}","b":"../x"}`)); got != "{{b}}" || err != nil {
+		t.Errorf("%q %v", got, err)
+	}
+}
+
+// TestFillRoundTrip: a text that is filled in stands where its placeholder
+// stood, whatever it is.
+func TestFillRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.String().Draw(t, "value")
+		before := rapid.StringMatching(`[a-z{} ]{0,8}[a-z ]`).Draw(t, "before")
+		raw, err := json.Marshal(map[string]any{"in": map[string]any{"x": value}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var decoded struct{ In struct{ X string } }
+		if err := json.Unmarshal(raw, &decoded); err != nil {
+			t.Fatal(err)
+		}
+		got, missing := typed.Fill(before+"{{in.x}}.", raw)
+		if want := before + decoded.In.X + "."; got != want || missing != nil {
+			t.Fatalf("%q %q, want %q", got, missing, want)
+		}
+	})
+}
+
+func FuzzFill(f *testing.F) {
+	f.Add("a/{{x}}/{{y.0}}", fields)
+	f.Add("{{x}}{{x}}", `{"x":".."}`)
+	f.Fuzz(func(t *testing.T, text, input string) {
+		filled, missing := typed.Fill(text, json.RawMessage(input))
+		if missing == nil && !strings.Contains(text, "{{") && filled != text {
+			t.Errorf("%q became %q", text, filled)
+		}
+		for _, fill := range []func(string, json.RawMessage) (string, error){typed.FillPath, typed.FillGlob} {
+			got, err := fill(text, json.RawMessage(input))
+			if err != nil {
+				continue
+			}
+			if strings.HasPrefix(got, "/") || slices.Contains(strings.Split(got, "/"), "..") {
+				t.Errorf("%q with %s became %q", text, input, got)
+			}
+			if !strings.Contains(text, "\x00") && strings.Contains(got, "\x00") {
+				t.Errorf("%q with %s holds NUL", text, input)
+			}
+		}
+	})
+}

@@ -41,6 +41,9 @@ type Event struct {
 type InputEvent struct {
 	Message Message  `json:"message"`
 	Inbox   []string `json:"inbox"` // ids of the inbox items consumed
+
+	// Repair says that the runtime itself sent the last answer back.
+	Repair bool `json:"repair,omitempty"`
 }
 
 // WaitingEvent tells that the run waits without a slot.
@@ -177,6 +180,9 @@ type EndEvent struct {
 	// Returned says that the model was never asked: the announcements that
 	// this turn had taken went back, and the turn is no part of the transcript.
 	Returned bool `json:"returned,omitempty"`
+
+	// Dropped counts the bytes of the reply that were outside of the answer.
+	Dropped int `json:"dropped,omitempty"`
 
 	// Unread are messages to the run that came too late for it.
 	Unread []string `json:"unread,omitempty"`

@@ -182,6 +182,9 @@ type Profile struct {
 	Definition    string `json:"definition,omitempty"`
 	DefinitionSHA string `json:"definitionSha,omitempty"`
 	Spec          string `json:"spec,omitempty"`
+
+	// Answer is the form of the result: json, xml, or "" for free text.
+	Answer string `json:"answer,omitempty"`
 }
 
 // Handoff bounds a worker's context, in tokens of the request.

@@ -1,5 +1,7 @@
 package goclaw
 
+import "encoding/json"
+
 // Outcome is what `goclaw run` and the HTTP API report of a message: the turns
 // that it led to, the workers that these started, and what it cost.
 type Outcome struct {
@@ -40,6 +42,9 @@ type RunInfo struct {
 	Root       string     `json:"root,omitempty"`
 
 	// Position is the place in the queue, from 1; 0 for a run that is not in it.
+	// Output is the result of a worker whose answer has the form of JSON.
+	Output json.RawMessage `json:"output,omitempty"`
+
 	Position int        `json:"position,omitempty"`
 	WaitsFor WaitReason `json:"waitsFor,omitempty"`
 	Recovery *Recovery  `json:"recovery,omitempty"`
@@ -47,8 +52,13 @@ type RunInfo struct {
 
 // Info summarises r.
 func (r Run) Info() RunInfo {
+	var output json.RawMessage
+	if r.State == StateCompleted && r.Profile.Answer == "json" && json.Valid([]byte(r.Result)) {
+		output = json.RawMessage(r.Result)
+	}
 	return RunInfo{
-		RunID: r.ID, SessionKey: r.Session, Requester: r.Requester,
+		Output: output,
+		RunID:  r.ID, SessionKey: r.Session, Requester: r.Requester,
 		Label: r.Name(), Definition: r.Profile.Definition, Trigger: r.Trigger,
 		Model: r.Profile.Model, Depth: r.Depth, Task: r.Task,
 		Status: r.State, Result: r.Result, Error: r.Error,

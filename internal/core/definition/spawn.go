@@ -163,6 +163,9 @@ func (d *Definition) thinking() string {
 func (d *Definition) into(p *goclaw.Profile) {
 	p.Definition, p.DefinitionSHA, p.PromptMode = d.Name, d.SHA256, d.PromptMode()
 	p.MaxCalls = d.MaxTurns
+	if d.Typed.Output != nil {
+		p.Answer = d.Typed.Output.Format
+	}
 	if d.Typed.Inherit != nil {
 		p.Inherit = d.Typed.Inherit
 	}

@@ -150,7 +150,7 @@ func (p *parser) tag(f frontmatter.Field) string {
 }
 
 func (p *parser) output(v frontmatter.Value) {
-	o := Output{}
+	o := Output{Retries: 1}
 	if !p.block("output", v, map[string]func(frontmatter.Field){
 		"format":  func(f frontmatter.Field) { o.Format = p.oneOf(f, "xml", "json") },
 		"tag":     func(f frontmatter.Field) { o.Tag = p.tag(f) },

@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -16,13 +17,22 @@ type Turn struct {
 	Text   string    // the input
 	Now    time.Time // in the person's time zone
 	Active []string  // names of the session's workers that are under way
+	Typed  *Typed    // of a worker with typed input or answer, or slices
+}
+
+// Typed is what a typed worker is told besides its task (seed 004: all that it
+// needs is in its first message).
+type Typed struct {
+	Slices string          // rendered
+	Input  json.RawMessage // "" for none
+	Form   string          // of the answer
 }
 
 // Envelope is the user message that opens a turn: a worker's first message, or
 // a main session's input behind its delimited facts.
 func Envelope(t Turn) goclaw.Message {
 	if t.Run.Trigger == goclaw.TriggerSpawn {
-		return goclaw.Text(goclaw.RoleUser, workerEnvelope(t.Run, cmp.Or(t.Text, t.Run.Task)))
+		return goclaw.Text(goclaw.RoleUser, workerEnvelope(t.Run, cmp.Or(t.Text, t.Run.Task), t.Typed))
 	}
 	facts := []string{t.Now.Format("Monday 2006-01-02 15:04 -07:00"), "via " + via(t.Run)}
 	if id := t.Run.Profile.Message; id != "" {
@@ -57,18 +67,41 @@ func via(r goclaw.Run) string {
 	return "chat"
 }
 
-func workerEnvelope(r goclaw.Run, task string) string {
+func workerEnvelope(r goclaw.Run, task string, typed *Typed) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[Subagent Context] You are running as a subagent (depth %d/%d). "+
 		"Results auto-announce to your requester; do not busy-poll for status.\n",
 		r.Depth, max(r.Depth, r.Profile.MaxSpawnDepth))
 	fmt.Fprintf(&b, "Requester: %s | channel: %s | session: %s | label: %s\n",
 		r.Requester, channelOf(r.Requester), r.Session, r.Name())
+	if typed != nil {
+		typed.write(&b, r.Context, task)
+		return b.String()
+	}
 	if r.Context != "" {
 		fmt.Fprintf(&b, "\nContext:\n%s\n", r.Context)
 	}
 	fmt.Fprintf(&b, "\n[Subagent Task]: %s", task)
 	return b.String()
+}
+
+// write is seed 004's composite form; its SYSTEM part is the system prompt.
+func (t *Typed) write(b *strings.Builder, context, task string) {
+	if t.Slices != "" || context != "" {
+		b.WriteString("\n# CONTEXT\n")
+		for _, part := range []string{t.Slices, context} {
+			if part = strings.TrimSpace(part); part != "" {
+				b.WriteString("\n" + part + "\n")
+			}
+		}
+	}
+	fmt.Fprintf(b, "\n# TASK\n\n[Subagent Task]: %s\n", task)
+	if t.Form != "" {
+		fmt.Fprintf(b, "\n%s\n", strings.TrimSpace(t.Form))
+	}
+	if len(t.Input) > 0 {
+		fmt.Fprintf(b, "\n# INPUT\n\n%s\n", t.Input)
+	}
 }
 
 func channelOf(k goclaw.SessionKey) string {

@@ -21,6 +21,8 @@ type State struct {
 	Handoffs []goclaw.HandoffEvent
 	Earlier  []Step
 
+	Repairs int // answers that were sent back for their form
+
 	End  *goclaw.EndEvent // nil until the run has ended
 	Next int              // sequence number of the next event
 
@@ -84,6 +86,9 @@ func Apply(s State, e goclaw.Event) State {
 			}
 		}
 	case goclaw.EventInput:
+		if e.Input.Repair {
+			s.Repairs++
+		}
 		if last := s.last(); last != nil {
 			last.Inputs = append(last.Inputs, e.Input.Message)
 		} else {
@@ -157,6 +162,10 @@ type Action struct {
 	Result string
 	Error  string
 	Silent bool
+
+	Dropped   int                   // bytes of the reply that are outside of the answer
+	Artifacts []goclaw.ArtifactData // that are left with the end
+	Findings  int                   // among them, in findings.json
 }
 
 // Next decides. maxCalls bounds the model calls of the run; 0 means no bound.

@@ -30,7 +30,7 @@ func (j *job) close(a turn.Action, ending goclaw.Ending, last []goclaw.Event) er
 	if r.StartedAt == 0 {
 		r.StartedAt = now
 	}
-	said := &goclaw.EndEvent{State: r.State, Result: r.Result, Error: r.Error, Silent: a.Silent}
+	said := &goclaw.EndEvent{State: r.State, Result: r.Result, Error: r.Error, Silent: a.Silent, Dropped: a.Dropped}
 	if err := j.lastWords(&ending, said); err != nil {
 		return err
 	}
@@ -47,7 +47,11 @@ func (j *job) close(a turn.Action, ending goclaw.Ending, last []goclaw.Event) er
 		ending.Cascade = "its requester was stopped"
 	}
 	ending.Events = j.number(append(slices.Clone(last), goclaw.Event{Kind: goclaw.EventEnd, End: said}))
+	ending.Artifacts = a.Artifacts
 	j.announce(r, &ending)
+	if ending.Announce != nil && a.Findings > 0 {
+		ending.Announce.Text += fmt.Sprintf("\n[%d findings, with evidence: artifact_read %s]", a.Findings, goclaw.ArtifactHandle(r.ID, findingsName))
+	}
 	if text := reply(r, a.Silent); text != "" && r.Session.Kind == goclaw.KindChannel {
 		ending.Outbox = &goclaw.Outbound{ID: r.ID, Session: r.Session, Run: r.ID, Text: answer.Tag(r.Profile.Message) + text, State: "pending", CreatedAt: now}
 	}
@@ -74,7 +78,7 @@ func (j *job) announce(r goclaw.Run, ending *goclaw.Ending) {
 	}
 	text, cut := announce.Text(r)
 	if cut {
-		ending.Artifacts = []goclaw.ArtifactData{{Name: announce.ResultArtifact, MediaType: "text/markdown", Data: []byte(r.Result)}}
+		ending.Artifacts = append(ending.Artifacts, goclaw.ArtifactData{Name: announce.ResultArtifact, MediaType: "text/markdown", Data: []byte(r.Result)})
 	}
 	ending.Announce = &goclaw.InboxItem{
 		ID: r.ID, Kind: goclaw.ItemAnnouncement, Session: r.Requester, Source: r.ID, Group: r.Parent, Mode: r.Announce,

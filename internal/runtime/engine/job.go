@@ -313,7 +313,7 @@ func (j *job) assemble() error {
 			text += "\n\n" + files
 		}
 	}
-	input := prompt.Envelope(prompt.Turn{Run: j.r, Text: text, Now: time.Now().In(j.e.o.Zone), Active: active})
+	input := prompt.Envelope(prompt.Turn{Run: j.r, Text: text, Now: time.Now().In(j.e.o.Zone), Active: active, Typed: j.typed()})
 	j.prompt, j.system = made.prompt, made.system
 	first := &goclaw.PromptEvent{PromptSHA: made.blob.SHA256, Input: input, Inbox: ids(ready), From: from}
 	for _, it := range ready {

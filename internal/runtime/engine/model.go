@@ -171,6 +171,7 @@ func (j *job) request(model string) goclaw.ModelRequest {
 		Model: model, System: j.system, Tools: j.prompt.Tools,
 		Messages: append(msgs, j.view.Messages(j.r, j.state)...),
 		Thinking: j.prompt.Thinking, MaxTokens: j.prompt.MaxTokens, Temperature: j.spec.Temperature,
+		Stop: j.stops(), Schema: j.schema(),
 		Session: j.r.Session.String(),
 	}
 }

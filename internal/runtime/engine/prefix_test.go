@@ -67,7 +67,7 @@ func newWired(t *testing.T, wire string, script providertest.Script, change func
 		p = o
 	}
 	worker := []string{"read", "write", "edit", "ls", "grep", "glob"}
-	all := append([]string{"sessions_spawn", "subagents", "sessions_list", "sessions_history", "session_status"}, worker...)
+	all := append([]string{"sessions_spawn", "spawn_agent", "subagents", "sessions_list", "sessions_history", "session_status"}, worker...)
 	o := engine.Options{
 		Store: w.store, Models: oneModel{p}, Files: w.loader, Tools: file.Tools(file.Options{}),
 		Rules: definition.Rules{

@@ -12,6 +12,8 @@ import (
 
 	"goclaw"
 	"goclaw/internal/core/definition"
+	"goclaw/internal/core/schema"
+	"goclaw/internal/core/typed"
 )
 
 // Spawn checks and accepts a subagent run for the caller of a tool, in the
@@ -46,13 +48,20 @@ func (e *Engine) spawn(ctx context.Context, in goclaw.Invocation, q goclaw.Spawn
 		return e.refuse(ctx, in, q, known)
 	}
 	profile := worker.Profile
+	spec, problem := specOf(q, worker)
+	if problem != nil {
+		return goclaw.Failed(problem.Error()), nil
+	}
 	var blobs []goclaw.Blob
-	if worker.Definition != nil {
-		spec, err := specBlob(worker.Definition.Spec())
+	if spec != nil {
+		blob, err := specBlob(*spec)
 		if err != nil {
 			return goclaw.SpawnReply{}, err
 		}
-		profile.Spec, blobs = spec.SHA256, []goclaw.Blob{spec}
+		profile.Spec, blobs = blob.SHA256, []goclaw.Blob{blob}
+		if spec.Typed.Output != nil {
+			profile.Answer = spec.Typed.Output.Format
+		}
 	}
 	run := goclaw.Run{
 		Session: goclaw.SubagentKey(profile.Agent, e.o.NewID()), Trigger: goclaw.TriggerSpawn,
@@ -83,6 +92,32 @@ func (e *Engine) spawn(ctx context.Context, in goclaw.Invocation, q goclaw.Spawn
 	reply := accepted(run)
 	reply.Note = worker.Note
 	return reply, nil
+}
+
+// specOf is what the run takes from its definition and from the typed part of
+// the request; nil if there is neither. The error is for the requester.
+func specOf(q goclaw.SpawnRequest, w definition.Worker) (*definition.Spec, error) {
+	if w.Definition == nil && len(q.OutputSchema) == 0 {
+		if len(q.Input) > 0 {
+			return nil, errors.New("input is for definitions that ask for it; name one as agent, or write it into the task")
+		}
+		return nil, nil
+	}
+	var spec definition.Spec
+	if w.Definition != nil {
+		spec = w.Definition.Spec()
+		if err := typed.CheckInput(spec.Typed.Input, q.Input); err != nil {
+			return nil, fmt.Errorf("input of %s: %w", w.Definition.Name, err)
+		}
+		spec.Input = q.Input
+	}
+	if len(q.OutputSchema) > 0 {
+		if _, err := schema.Compile(q.OutputSchema); err != nil {
+			return nil, fmt.Errorf("outputSchema: %w", err)
+		}
+		spec.Typed.Output = &definition.Output{Format: "json", Schema: q.OutputSchema, Retries: 1}
+	}
+	return &spec, nil
 }
 
 // specBlob encodes what a run takes from its definition.

@@ -21,6 +21,9 @@ func (j *job) finish(a turn.Action, last ...goclaw.Event) error {
 	if j.r.Trigger != goclaw.TriggerSpawn || a.State != goclaw.StateCompleted {
 		return j.end(a, last...)
 	}
+	if back, err := j.answer(&a, last); err != nil || back {
+		return err
+	}
 	err := j.endIfQuiet(a, last...)
 	if !errors.Is(err, goclaw.ErrWoken) {
 		return err

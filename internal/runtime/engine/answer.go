@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"goclaw"
+	"goclaw/internal/core/definition"
+	"goclaw/internal/core/prompt"
+	"goclaw/internal/core/turn"
+	"goclaw/internal/core/typed"
+)
+
+// findingsName is the artifact that holds a worker's structured findings.
+const findingsName = "findings.json"
+
+// contract is the form that the worker's answer must have; ok is false if it is
+// free.
+func (j *job) contract() (o definition.Output, ok bool) {
+	if j.spec.Typed.Output != nil {
+		o = *j.spec.Typed.Output
+	}
+	return o, j.spec.Typed.Output != nil || j.spec.Findings
+}
+
+// typed is what the worker's first message says of its contract; nil for a
+// worker without any.
+func (j *job) typed() *prompt.Typed {
+	o, ok := j.contract()
+	if !ok && len(j.spec.Input) == 0 && len(j.spec.Slices) == 0 {
+		return nil
+	}
+	t := prompt.Typed{Input: j.spec.Input}
+	if ok {
+		t.Form = typed.Instructions(o, j.spec.Findings)
+	}
+	return &t
+}
+
+func (j *job) stops() []string {
+	if j.spec.Typed.Output == nil {
+		return nil
+	}
+	return j.spec.Typed.Output.Stop
+}
+
+func (j *job) schema() json.RawMessage {
+	if o, ok := j.contract(); ok {
+		return typed.ReplySchema(o, j.spec.Findings)
+	}
+	return nil
+}
+
+// answer holds the worker's last reply against its contract and makes a the
+// end with the answer. back says that the reply went back to the model instead.
+// last are events that are to be recorded with it: the reply, if that is new.
+func (j *job) answer(a *turn.Action, last []goclaw.Event) (back bool, err error) {
+	o, ok := j.contract()
+	if !ok {
+		return false, nil
+	}
+	reply := j.lastReply(last)
+	answer, violation := typed.Parse(o, j.spec.Findings, reply.Message.PlainText(), reply.Stop)
+	var broken *typed.Violation
+	switch {
+	case violation == nil:
+	case !errors.As(violation, &broken):
+		return false, violation
+	case j.state.Repairs < j.retries():
+		again := goclaw.InputEvent{Message: typed.Repair(o, violation), Inbox: []string{}, Repair: true}
+		return true, j.append(append(last, goclaw.Event{Kind: goclaw.EventInput, Input: &again}), goclaw.Batch{})
+	default:
+		a.State, a.Result = goclaw.StateFailed, reply.Message.PlainText()
+		a.Error = fmt.Sprintf("the answer has not the form that was asked for, also after %d corrections: %v; the result is the raw text", j.state.Repairs, violation)
+		return false, nil
+	}
+	a.Result, a.Dropped = answer.Result, answer.Dropped
+	if !j.spec.Findings {
+		return false, nil
+	}
+	raw, err := json.MarshalIndent(answer.Findings, "", "  ")
+	if err != nil {
+		return false, fmt.Errorf("encode findings: %w", err)
+	}
+	a.Findings = len(answer.Findings)
+	a.Artifacts = append(a.Artifacts, goclaw.ArtifactData{Name: findingsName, MediaType: "application/json", Data: raw})
+	return false, nil
+}
+
+func (j *job) lastReply(last []goclaw.Event) goclaw.ModelEvent {
+	for _, e := range last {
+		if e.Model != nil {
+			return *e.Model
+		}
+	}
+	if n := len(j.state.Steps); n > 0 {
+		return j.state.Steps[n-1].Reply
+	}
+	return goclaw.ModelEvent{}
+}
+
+// retries is how often an answer without the wanted form goes back.
+func (j *job) retries() int {
+	if j.spec.Typed.Output == nil {
+		return 1
+	}
+	return j.spec.Typed.Output.Retries
+}

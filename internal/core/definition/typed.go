@@ -170,6 +170,8 @@ func (p *parser) output(v frontmatter.Value) {
 		p.at(LevelError, v, "output of the format xml has no tag", "name the root element, as in tag: plan")
 	case o.Format == "xml" && schemed:
 		p.add(LevelError, form.Line, form.Col, "output of the format xml has a schema", "remove it, or write format: json")
+	case o.Tag == "findings" && p.EmitFindings:
+		p.add(LevelError, tag.Line, tag.Col, "the tag findings is where emitStructuredFindings has its own", "give the answer another tag")
 	case o.Format == "json" && tagged:
 		p.add(LevelError, tag.Line, tag.Col, "output of the format json has a tag", "remove it, or write format: xml")
 	}

@@ -24,7 +24,7 @@ var formatName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 // answerForm reads what a request asks of the answer, refusing what the real
 // APIs refuse.
 func (r *Request) answerForm(body wireBody) error {
-	r.Temperature, r.Stop = body.Temperature, append(body.StopSequences, body.Stop...)
+	r.Temperature, r.Stop = body.Temperature, slices.Concat(body.StopSequences, body.Stop)
 	f, what := body.OutputConfig.Format, "output_config.format"
 	if r.Wire == WireOpenAI {
 		f, what = body.ResponseFormat, "response_format"

@@ -14,7 +14,8 @@ import (
 type Next struct {
 	Agent     string // a definition's name
 	Artifacts []string
-	Line, Col int // of the whole text}
+	Line, Col int // of the whole text
+}
 
 const nextHint = "write NAME with artifacts [A, B], and `then NAME …` for what follows that"
 

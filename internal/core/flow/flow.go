@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -28,6 +29,12 @@ type Flow struct {
 	Steps       []Step          `json:"steps"`
 	Result      string          `json:"result,omitempty"` // the step whose result is the flow's; "": the last
 }
+
+// MostRounds is how often each loop runs, at most.
+func (f Flow) MostRounds() int { return cmp.Or(f.Limits.Rounds, defaultRounds) }
+
+// MostItems is how many runs a wave has, at most.
+func (f Flow) MostItems() int { return cmp.Or(f.Limits.Items, defaultItems) }
 
 // Limits bound a flow; a zero field is the default.
 type Limits struct {

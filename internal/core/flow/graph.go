@@ -42,8 +42,6 @@ type loop struct {
 
 func build(f Flow) *graph {
 	g := &graph{Flow: f, index: map[string]int{}}
-	g.Limits.Rounds = cmp.Or(f.Limits.Rounds, defaultRounds)
-	g.Limits.Items = cmp.Or(f.Limits.Items, defaultItems)
 	if len(f.Steps) == 0 {
 		g.fail(-1, "steps", 0, "the flow has no steps", "write at least one, with id and task")
 		return g

@@ -305,7 +305,7 @@ func (p *planner) content(i int, rounds []int) status {
 		}
 		r := rounds[len(rounds)-1]
 		switch {
-		case r < p.Limits.Rounds:
+		case r < p.MostRounds():
 			return status{progress: again}
 		case s.Optional:
 			return status{progress: good}

@@ -41,8 +41,8 @@ func (p *planner) items(i int, rounds []int) (items, error) {
 		return nil, nil
 	case !ok:
 		return nil, fmt.Errorf("%s is %s, not a list", s.Each, kind(v))
-	case len(list) > p.Limits.Items:
-		return nil, fmt.Errorf("%s has %d items; limits.items allows %d", s.Each, len(list), p.Limits.Items)
+	case len(list) > p.MostItems():
+		return nil, fmt.Errorf("%s has %d items; limits.items allows %d", s.Each, len(list), p.MostItems())
 	}
 	return list, nil
 }

@@ -22,7 +22,7 @@ import (
 // Cancel names what is still under way.
 func Plan(f Flow, input json.RawMessage, done []StepRun) Next {
 	g := build(f)
-	p := &planner{graph: g, runs: make(map[string]StepRun, len(done)), memo: map[string]status{}}
+	p := &planner{graph: g, runs: make(map[string]StepRun, len(done)), memo: map[string]status{}, found: map[string]*found{}}
 	for _, r := range done {
 		p.runs[r.Key] = r
 	}
@@ -96,6 +96,7 @@ type planner struct {
 	input any
 	runs  map[string]StepRun
 	memo  map[string]status
+	found map[string]*found
 }
 
 // keys are those of all runs, sorted.
@@ -269,6 +270,12 @@ func (p *planner) judge(i int, rounds []int) status {
 	}
 	if failed.why != "" {
 		return failed
+	}
+	if len(st.starts) > 0 {
+		takes := p.handles(i, rounds)
+		for n := range st.starts {
+			st.starts[n].Takes = takes
+		}
 	}
 	if st.progress == good && len(s.Until) > 0 {
 		return p.content(i, rounds)

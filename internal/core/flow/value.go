@@ -26,7 +26,35 @@ func (it items) number(n int) int {
 
 func (it items) at(n int) any { return it[n] }
 
+// found are what a step has runs for in one round, those of its runs that did
+// their work, and their JSON results.
+type found struct {
+	items   items
+	err     error
+	looked  bool
+	runs    []StepRun
+	results []any
+	bad     []error // of results
+}
+
+// at returns what is known of a step in one round, to be added to. Nothing of it
+// changes during a plan.
+func (p *planner) at(i int, rounds []int) *found {
+	key := p.key(i, -1, rounds)
+	if p.found[key] == nil {
+		f := &found{}
+		p.found[key] = f
+		f.items, f.err = p.findItems(i, rounds)
+	}
+	return p.found[key]
+}
+
 func (p *planner) items(i int, rounds []int) (items, error) {
+	f := p.at(i, rounds)
+	return f.items, f.err
+}
+
+func (p *planner) findItems(i int, rounds []int) (items, error) {
 	s := p.Steps[i]
 	if s.Each == "" {
 		return items{noItem{}}, nil
@@ -89,7 +117,7 @@ func (g *graph) checkInput(raw json.RawMessage) error {
 	return nil
 }
 
-// start makes a run of a step; item is -1 and of nothing without each.
+// start makes a run of a step, but for what it takes; item is -1 and of nothing without each.
 func (p *planner) start(i, item int, of any, rounds []int) (Start, error) {
 	s := p.Steps[i]
 	start := Start{
@@ -119,7 +147,6 @@ func (p *planner) start(i, item int, of any, rounds []int) (Start, error) {
 		}
 		start.Input = encode(v)
 	}
-	start.Takes = p.handles(i, rounds)
 	return start, nil
 }
 
@@ -127,18 +154,18 @@ func (p *planner) start(i, item int, of any, rounds []int) (Start, error) {
 // gave them, in their order.
 func (p *planner) handles(i int, rounds []int) []Handle {
 	var out []Handle
+	seen := map[Handle]bool{}
 	for _, t := range p.Steps[i].Takes {
 		d := p.index[t.Step]
 		at, ok := p.left(i, d, rounds)
 		if !ok {
 			continue
 		}
-		for _, run := range p.results(d, at) {
-			names := slices.Sorted(slices.Values(run.Artifacts))
-			for _, name := range slices.Compact(names) {
+		for _, run := range p.look(d, at).runs {
+			for _, name := range slices.Sorted(slices.Values(run.Artifacts)) {
 				h := Handle{Key: run.Key, RunID: run.RunID, Name: name}
-				if fits(t.Name, name) && !slices.Contains(out, h) {
-					out = append(out, h)
+				if fits(t.Name, name) && !seen[h] {
+					seen[h], out = true, append(out, h)
 				}
 			}
 		}
@@ -146,20 +173,23 @@ func (p *planner) handles(i int, rounds []int) []Handle {
 	return out
 }
 
-// results are the runs of a step in one round that did their work, in order.
-func (p *planner) results(d int, rounds []int) []StepRun {
-	all, err := p.items(d, rounds)
-	if err != nil {
-		return nil
+// look finds the runs of a step in one round that did their work, in order. It
+// is called only once all of them have ended.
+func (p *planner) look(d int, rounds []int) *found {
+	f := p.at(d, rounds)
+	if f.looked {
+		return f
 	}
-	var out []StepRun
-	for n := range all {
-		run, ok := p.runs[p.key(d, all.number(n), rounds)]
-		if ok && run.State.Ended() && why(p.Steps[d], run) == "" {
-			out = append(out, run)
+	f.looked = true
+	for n := range f.items {
+		run, ok := p.runs[p.key(d, f.items.number(n), rounds)]
+		if !ok || !run.State.Ended() || why(p.Steps[d], run) != "" {
+			continue
 		}
+		v, err := decode(run.JSON)
+		f.runs, f.results, f.bad = append(f.runs, run), append(f.results, v), append(f.bad, err)
 	}
-	return out
+	return f
 }
 
 // fill puts values in the place of a text's placeholders, once: what they bring
@@ -215,16 +245,16 @@ func (p *planner) value(i int, rounds []int, item any, path string) (any, error)
 	if !ok {
 		return nil, nil
 	}
+	f := p.look(d, at)
 	if p.Steps[d].Each == "" {
-		runs := p.results(d, at)
-		if len(runs) == 0 {
+		if len(f.runs) == 0 {
 			return nil, nil
 		}
-		return p.resultOf(d, runs[0], rest)
+		return p.resultOf(d, f, 0, rest)
 	}
 	list := []any{}
-	for _, run := range p.results(d, at) {
-		v, err := p.resultOf(d, run, rest)
+	for n := range f.runs {
+		v, err := p.resultOf(d, f, n, rest)
 		if err != nil {
 			return nil, err
 		}
@@ -235,7 +265,8 @@ func (p *planner) value(i int, rounds []int, item any, path string) (any, error)
 
 // resultOf is a field of a run's JSON result; without one all of it, or the text
 // if it is no JSON.
-func (p *planner) resultOf(d int, run StepRun, fields []string) (any, error) {
+func (p *planner) resultOf(d int, f *found, n int, fields []string) (any, error) {
+	run := f.runs[n]
 	what := "the result of " + run.Key
 	if len(run.JSON) == 0 {
 		if len(fields) == 0 {
@@ -243,28 +274,26 @@ func (p *planner) resultOf(d int, run StepRun, fields []string) (any, error) {
 		}
 		return nil, fmt.Errorf("%s is no JSON, so it has no field %s", what, fields[0])
 	}
-	v, err := decode(run.JSON)
-	if err != nil {
-		return nil, fmt.Errorf("%s is no JSON: %w", what, err)
+	if f.bad[n] != nil {
+		return nil, fmt.Errorf("%s is no JSON: %w", what, f.bad[n])
 	}
-	return walk(v, fields, p.out[d], what)
+	return walk(f.results[n], fields, p.out[d], what)
 }
 
 // textOf is what a step said: of a wave one below the other, each below its item.
 func (p *planner) textOf(d int, rounds []int) string {
-	runs := p.results(d, rounds)
+	runs := p.look(d, rounds).runs
 	if p.Steps[d].Each == "" {
 		if len(runs) == 0 {
 			return ""
 		}
 		return runs[0].Result
 	}
-	all, _ := p.items(d, rounds) // results has read them
+	all, _ := p.items(d, rounds) // look has read them
 	var parts []string
 	for n, item := range all {
-		key := p.key(d, n, rounds)
-		if k := slices.IndexFunc(runs, func(r StepRun) bool { return r.Key == key }); k >= 0 {
-			parts = append(parts, "## "+label(item, n)+"\n\n"+runs[k].Result)
+		if len(parts) < len(runs) && runs[len(parts)].Key == p.key(d, n, rounds) {
+			parts = append(parts, "## "+label(item, n)+"\n\n"+runs[len(parts)].Result)
 		}
 	}
 	return strings.Join(parts, "\n\n")
@@ -273,8 +302,9 @@ func (p *planner) textOf(d int, rounds []int) string {
 // jsonOf is the JSON result of a step, if it has one.
 func (p *planner) jsonOf(d int, rounds []int) (any, bool) {
 	list := []any{}
-	for _, run := range p.results(d, rounds) {
-		v, err := p.resultOf(d, run, nil)
+	f := p.look(d, rounds)
+	for n, run := range f.runs {
+		v, err := p.resultOf(d, f, n, nil)
 		if p.Steps[d].Each == "" {
 			return v, err == nil && len(run.JSON) > 0
 		}

@@ -18,7 +18,7 @@ func TestNext(t *testing.T) {
 	for _, tc := range []struct{ value, want string }{
 		{"executor", "5:9 executor []"},
 		{"executor with artifacts [PLAN.md]", "5:9 executor [PLAN.md]"},
-		{`"executor with artifacts [PLAN.md, docs/NOTES.md, PLAN.md]"`, "5:10 executor [PLAN.md docs/NOTES.md]"},
+		{`"executor with artifacts [PLAN.md, docs/NOTES.md, PLAN.md]"`, "5:9 executor [PLAN.md docs/NOTES.md]"},
 		{"executor with artifact [ PLAN.md ] then Security Reviewer with artifacts [C.md] then verifier", "5:9 executor [PLAN.md]\n5:9 Security Reviewer [C.md]\n5:9 verifier []"},
 		{">-\n    executor with artifacts [P.md]\n    then verifier", "5:9 executor [P.md]\n5:9 verifier []"},
 	} {

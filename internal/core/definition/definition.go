@@ -88,6 +88,7 @@ type Typed struct {
 	Output     *Output
 	Artifacts  []Artifact
 	Limits     Limits
+	Next       []Next // the workers that follow, in order
 }
 
 // Slice is a piece of context that is put into the first message. Exactly one

@@ -191,7 +191,7 @@ func (p *parser) unknownKey(f frontmatter.Field) {
 			return
 		}
 	}
-	if slices.Contains([]string{"promptMode", "inherit"}, f.Key) {
+	if slices.Contains([]string{"promptMode", "inherit", "next"}, f.Key) {
 		p.add(LevelError, f.Line, f.Col, fmt.Sprintf("the key %s does not stand at the top", f.Key), "put it under goclaw:")
 		return
 	}

@@ -69,6 +69,7 @@ func (p *parser) typed(v frontmatter.Value) {
 			p.each("artifacts", f.Value, p.artifact)
 		},
 		"limits": func(f frontmatter.Field) { p.limits(f.Value) },
+		"next":   func(f frontmatter.Field) { t.Next = p.next(f) },
 	})
 }
 

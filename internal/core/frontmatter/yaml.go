@@ -21,7 +21,7 @@ func parseYAML(text string, line int) (fields []Field, problems []Problem) {
 	c := &converter{base: line - 1, lines: strings.Split(text, "\n"), anchors: map[string]ast.Node{}}
 	defer func() {
 		if r := recover(); r != nil {
-			fields, problems = nil, []Problem{{line, 1, fmt.Sprintf("the YAML library failed on this frontmatter: %v", r), "simplify it: plain keys, quoted texts, lists in brackets"}}
+			fields, problems = nil, []Problem{{line, 1, fmt.Sprintf("the YAML library failed on this text: %v", r), "simplify it: plain keys, quoted texts, lists in brackets"}}
 		}
 	}()
 	// Duplicate keys are found below, all of them and with both places.
@@ -141,7 +141,7 @@ func (c *converter) top(file *ast.File) []Field {
 		if _, ok := n.(*ast.NullNode); ok {
 			return []Field{}
 		}
-		c.fail(n.GetToken(), "the frontmatter is no map of keys", "write one `key: value` per line")
+		c.fail(n.GetToken(), "the YAML is no map of keys", "write one `key: value` per line")
 		return nil
 	}
 }
@@ -150,7 +150,7 @@ func (c *converter) top(file *ast.File) []Field {
 func (c *converter) value(n ast.Node, depth int) Value {
 	if c.values++; c.values > MaxValues {
 		if c.values == MaxValues+1 {
-			c.fail(n.GetToken(), fmt.Sprintf("more than %d values", MaxValues), "shorten the frontmatter")
+			c.fail(n.GetToken(), fmt.Sprintf("more than %d values", MaxValues), "shorten it")
 		}
 		return Value{}
 	}

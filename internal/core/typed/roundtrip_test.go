@@ -243,9 +243,9 @@ func FuzzRepair(f *testing.F) {
 	f.Add("plan", answerForm, "a problem\nin {{form}} lines", true)
 	f.Fuzz(func(t *testing.T, tag, form, problem string, findings bool) {
 		for _, o := range []definition.Output{{}, {Format: "json", Schema: json.RawMessage(form)}, {Format: "xml", Tag: tag}} {
-			err := &typed.Violation{Problems: []string{problem, problem, "c", "d", "e", "f", "g"}, Findings: findings}
+			err := &typed.Violation{Problems: []string{problem, problem, "c", "d", "e", "the sixth", "g"}, Findings: findings}
 			text := typed.Repair(o, err).PlainText()
-			if strings.Count(text, "\n- ") < 5 || strings.Contains(text, "\n- f") || !strings.HasSuffix(text, "Reply with nothing else.") {
+			if strings.Count(text, "\n- ") < 5 || strings.Contains(text, "\n- the sixth") && !strings.Contains(problem+form, "the sixth") || !strings.HasSuffix(text, "Reply with nothing else.") {
 				t.Errorf("%q", text)
 			}
 			if raw := typed.ReplySchema(o, findings); raw != nil && json.Valid([]byte(form)) && !json.Valid(raw) {

@@ -183,6 +183,10 @@ type Profile struct {
 	DefinitionSHA string `json:"definitionSha,omitempty"`
 	Spec          string `json:"spec,omitempty"`
 
+	// Flow says that the run is a flow's: it calls no model but plans and starts
+	// others. Spec is the flow then.
+	Flow bool `json:"flow,omitempty"`
+
 	// Answer is the form of the result: json, xml, or "" for free text.
 	Answer string `json:"answer,omitempty"`
 }

@@ -21,6 +21,10 @@ type SpawnRequest struct {
 	TimeoutSeconds *int         `json:"timeoutSeconds,omitempty"` // 0: none
 	Cleanup        Cleanup      `json:"cleanup,omitempty"`
 	Announce       AnnounceMode `json:"announce,omitempty"`
+
+	// Chained says that the run is a flow's: what its definition names as next
+	// is that flow's affair.
+	Chained bool `json:"-"`
 }
 
 // SpawnReply answers a SpawnRequest: accepted is said only once the run is

@@ -45,7 +45,7 @@ func (e *Engine) Explain(ctx context.Context, q goclaw.ContextQuery) (goclaw.Pro
 // spec loads what a run has taken from its definition; it is empty if there is
 // none.
 func (e *Engine) spec(ctx context.Context, r goclaw.Run) (s definition.Spec, err error) {
-	if r.Profile.Spec == "" {
+	if r.Profile.Spec == "" || r.Profile.Flow {
 		return s, nil
 	}
 	raw, err := e.o.Store.Blob(ctx, r.Profile.Spec)

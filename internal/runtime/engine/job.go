@@ -117,6 +117,9 @@ func (j *job) loop() error {
 	if err := j.load(); err != nil {
 		return err
 	}
+	if j.r.Profile.Flow {
+		return j.flow()
+	}
 	for {
 		if j.ctx.Err() != nil {
 			return context.Cause(j.ctx)
@@ -201,7 +204,7 @@ func (j *job) load() error {
 }
 
 func (j *job) loadSpec() (err error) {
-	if j.r.Profile.Spec != "" {
+	if j.r.Profile.Spec != "" && !j.r.Profile.Flow {
 		j.spec, err = ask(j, "definition", func(ctx context.Context) (definition.Spec, error) { return j.e.spec(ctx, j.r) })
 	}
 	return err

@@ -125,7 +125,13 @@ func (w *wired) turn(trigger goclaw.Trigger, text string) {
 			w.t.Fatal(err)
 		}
 	}
-	for {
+	w.settle()
+}
+
+// settle waits until no run is unended and no announcement is on its way.
+func (w *wired) settle() {
+	w.t.Helper()
+	for range 60_000 {
 		active, err := w.store.Runs(w.t.Context(), goclaw.RunFilter{Active: true})
 		if err != nil {
 			w.t.Fatal(err)
@@ -143,6 +149,7 @@ func (w *wired) turn(trigger goclaw.Trigger, text string) {
 		case <-time.After(time.Millisecond):
 		}
 	}
+	w.t.Fatal("the runs did not settle")
 }
 
 // Fifty turns of all kinds: what a request holds before its new messages is,

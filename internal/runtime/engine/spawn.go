@@ -47,22 +47,40 @@ func (e *Engine) spawn(ctx context.Context, in goclaw.Invocation, q goclaw.Spawn
 	if refused != nil {
 		return e.refuse(ctx, in, q, known)
 	}
-	profile := worker.Profile
-	spec, problem := specOf(q, worker)
+	profile, stored, problem := e.stored(q, worker)
 	if problem != nil {
 		return goclaw.Failed(problem.Error()), nil
 	}
-	var blobs []goclaw.Blob
-	if spec != nil {
-		blob, err := specBlob(*spec)
+	reply, err := e.acceptWorker(ctx, in, q, profile, stored, fence, known)
+	reply.Note = worker.Note
+	return reply, err
+}
+
+// stored completes the profile with what is stored with the run: the flow that
+// its definition begins, or what it takes from its definition. The error is for
+// the requester.
+func (e *Engine) stored(q goclaw.SpawnRequest, w definition.Worker) (goclaw.Profile, []goclaw.Blob, error) {
+	p := w.Profile
+	if f, input, ok, err := e.chain(q, w); err != nil || ok {
 		if err != nil {
-			return goclaw.SpawnReply{}, err
+			return p, nil, err
 		}
-		profile.Spec, blobs = blob.SHA256, []goclaw.Blob{blob}
-		if spec.Typed.Output != nil {
-			profile.Answer = spec.Typed.Output.Format
-		}
+		blob, err := flowBlob(f, input)
+		return flowing(p, blob), []goclaw.Blob{blob}, err
 	}
+	spec, err := specOf(q, w)
+	if err != nil || spec == nil {
+		return p, nil, err
+	}
+	if spec.Typed.Output != nil {
+		p.Answer = spec.Typed.Output.Format
+	}
+	blob, err := blobOf("definition "+spec.Name, *spec)
+	p.Spec = blob.SHA256
+	return p, []goclaw.Blob{blob}, err
+}
+
+func (e *Engine) acceptWorker(ctx context.Context, in goclaw.Invocation, q goclaw.SpawnRequest, profile goclaw.Profile, blobs []goclaw.Blob, fence *goclaw.Fence, known string) (goclaw.SpawnReply, error) {
 	run := goclaw.Run{
 		Session: goclaw.SubagentKey(profile.Agent, e.o.NewID()), Trigger: goclaw.TriggerSpawn,
 		Requester: in.Session, Parent: in.Fence.Run, Depth: in.Depth + 1, Root: in.Root, Lane: in.Lane,
@@ -89,9 +107,7 @@ func (e *Engine) spawn(ctx context.Context, in goclaw.Invocation, q goclaw.Spawn
 	if err != nil {
 		return goclaw.SpawnReply{}, err
 	}
-	reply := accepted(run)
-	reply.Note = worker.Note
-	return reply, nil
+	return accepted(run), nil
 }
 
 // specOf is what the run takes from its definition and from the typed part of
@@ -120,11 +136,11 @@ func specOf(q goclaw.SpawnRequest, w definition.Worker) (*definition.Spec, error
 	return &spec, nil
 }
 
-// specBlob encodes what a run takes from its definition.
-func specBlob(s definition.Spec) (goclaw.Blob, error) {
-	raw, err := json.Marshal(s)
+// blobOf encodes what is stored with a run.
+func blobOf(what string, v any) (goclaw.Blob, error) {
+	raw, err := json.Marshal(v)
 	if err != nil {
-		return goclaw.Blob{}, fmt.Errorf("encode definition %s: %w", s.Name, err)
+		return goclaw.Blob{}, fmt.Errorf("encode %s: %w", what, err)
 	}
 	sum := sha256.Sum256(raw)
 	return goclaw.Blob{SHA256: hex.EncodeToString(sum[:]), Data: raw}, nil

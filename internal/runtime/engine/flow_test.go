@@ -1,0 +1,99 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"goclaw"
+	"goclaw/internal/core/flow"
+	"goclaw/internal/edge/provider/providertest"
+	"goclaw/internal/edge/tool/artifact"
+	"goclaw/internal/runtime/engine"
+)
+
+const flowFile = `name: build
+input: {type: object, required: [goal], properties: {goal: {type: string}}}
+limits: {rounds: 3}
+steps:
+  - id: research
+    task: "research {{input.goal}}"
+    gives: [DISCOVERY.md]
+  - id: plan
+    task: plan it
+    takes: [research/DISCOVERY.md]
+    output: {type: object, required: [files], properties: {files: {type: array, items: {type: string}}}}
+  - id: code
+    each: plan.files
+    task: "code {{item}}"
+  - id: verify
+    task: verify it
+    output: {type: object, required: [verdict], properties: {verdict: {type: string}}}
+    until: {verdict: ok}
+    back: plan
+`
+
+// withArtifacts gives agents and workers the artifact tools.
+func withArtifacts(o *engine.Options) {
+	o.Tools = append(o.Tools, artifact.Tools(o.Store.(artifact.Store))...)
+	o.Rules.Tools = append(slices.Clone(o.Rules.Tools), artifact.Names()...)
+	o.Rules.WorkerTools = append(slices.Clone(o.Rules.WorkerTools), artifact.Names()...)
+}
+
+// A flow runs as its file says: waves in parallel, artifacts handed on, a loop
+// until the verdict is right, and each step seeing only what it takes.
+func TestFlow(t *testing.T) {
+	f, problems := flow.Parse("build.yaml", []byte(flowFile))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	verified := 0
+	w := newWired(t, providertest.WireAnthropic, func(q *providertest.Request) providertest.Answer {
+		first := q.FirstText()
+		switch {
+		case strings.Contains(first, "research a boat") && len(q.NewestResults()) == 0:
+			return providertest.Answer{Calls: []providertest.Call{{Name: "artifact_write", Arguments: `{"name":"DISCOVERY.md","content":"boats float"}`}}}
+		case strings.Contains(first, "research a boat"):
+			return providertest.Answer{Text: "found out"}
+		case strings.Contains(first, "plan it"):
+			if !strings.Contains(first, "boats float") || strings.Contains(first, "found out") {
+				t.Errorf("the plan sees %s", first)
+			}
+			return providertest.Answer{Text: `{"files":["hull.go","sail.go"]}`}
+		case strings.Contains(first, "[Subagent Task]: code "):
+			if strings.Contains(first, "boats float") {
+				t.Error("the code sees what it does not take")
+			}
+			return providertest.Answer{Text: "coded"}
+		case strings.Contains(first, "verify it"):
+			verified++
+			return providertest.Answer{Text: fmt.Sprintf(`{"verdict":%q}`, []string{"leaks", "ok"}[min(verified, 2)-1])}
+		}
+		return providertest.Answer{Text: "ok"}
+	}, withArtifacts)
+	stop := (&rig{t: t, engine: w.engine}).start(t.Context())
+	defer stop()
+	reply, err := w.engine.RunFlow(t.Context(), goclaw.MainKey("main"), f, json.RawMessage(`{"goal":"a boat"}`), "once")
+	if err != nil || reply.RunID == "" {
+		t.Fatalf("%+v, %v", reply, err)
+	}
+	again, err := w.engine.RunFlow(t.Context(), goclaw.MainKey("main"), f, json.RawMessage(`{"goal":"a boat"}`), "once")
+	if err != nil || again.RunID != reply.RunID {
+		t.Errorf("%+v, %v", again, err)
+	}
+	w.settle()
+	run, err := w.store.Run(t.Context(), reply.RunID)
+	if err != nil || run.State != goclaw.StateCompleted || run.Result != `{"verdict":"ok"}` {
+		t.Fatalf("%s %q %s, %v", run.State, run.Result, run.Error, err)
+	}
+	steps, err := w.store.Runs(t.Context(), goclaw.RunFilter{Parent: run.ID})
+	if err != nil || len(steps) != 1+2*4 {
+		t.Errorf("%d steps, %v", len(steps), err)
+	}
+	bad, err := w.engine.RunFlow(t.Context(), goclaw.MainKey("main"), f, json.RawMessage(`{}`), "")
+	if err != nil || !strings.Contains(bad.Error, "goal") {
+		t.Errorf("%+v, %v", bad, err)
+	}
+}

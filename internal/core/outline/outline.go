@@ -42,11 +42,7 @@ func Code(name, text string) (outline string, ok bool) {
 	if !known {
 		return "", false
 	}
-	tokens, err := l.scan(text)
-	if err != nil {
-		return "", false
-	}
-	l.declarations(&out, text, tokens)
+	l.declarations(&out, text, l.syntax.scan(text))
 	return out.String(), out.Len() > 0
 }
 

@@ -93,7 +93,7 @@ func check(t *testing.T, ext, text string) {
 
 // Inputs that make backtracking or nesting readers slow.
 func TestHostile(t *testing.T) {
-	long := func(s string) string { return strings.Repeat(s, (1<<18)/len(s)) }
+	long := func(s string) string { return strings.Repeat(s, (1<<15)/len(s)) }
 	texts := map[string]string{
 		"open round": long("("), "open braces": long("{"), "generics": long("a<b>("), "templates": long("`${"), "comments": long("/*"),
 		"quotes": long(`"`), "triple": long(`"""`), "backslashes": `"` + long(`\`), "words": long("a"), "blanks": "x +" + long("\n"),

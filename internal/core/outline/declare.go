@@ -379,7 +379,7 @@ func byIndent(out *list, text string, tokens []token) {
 				out.add(line[0].line, len(scopes), header(line))
 			}
 			scopes = append(scopes, scope{in, def})
-		case !hidden && line[0].kind == word && plainName.MatchString(line[0].text) && len(line) > 2 && (line[1].is("=") || line[1].is(":")):
+		case !hidden && line[0].kind == word && (line[0].text[0] < '0' || line[0].text[0] > '9') && len(line) > 2 && (line[1].is("=") || line[1].is(":")):
 			if line[0].is("else") || line[0].is("try") || line[0].is("finally") {
 				continue
 			}

@@ -1,7 +1,6 @@
 package outline
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -346,5 +345,3 @@ func source(tokens []token) string {
 	}
 	return b.String()
 }
-
-var plainName = regexp.MustCompile(`^[\p{L}_$][\p{L}\p{N}_$]*$`)

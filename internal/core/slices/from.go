@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"goclaw/internal/core/definition"
 	"goclaw/internal/core/frontmatter"
@@ -173,9 +174,15 @@ func (a *assembler) mentioned(texts []Found, s definition.Slice) ([]Found, error
 
 var (
 	ticked    = regexp.MustCompile("`([^`\\s]{1,255})`")
-	pathLike  = regexp.MustCompile(`^[\p{L}\p{N}_.@+-][\p{L}\p{N}_.@+()\[\]/-]*$`)
 	extension = regexp.MustCompile(`\.[A-Za-z][A-Za-z0-9]{0,9}$`)
 )
+
+// pathLike reports whether a word has only characters that are usual in paths.
+func pathLike(w string) bool {
+	return w != "" && !strings.HasPrefix(w, "/") && !strings.ContainsFunc(w, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_.@+()[]/-", r)
+	})
+}
 
 // mentions lists the words of a text that can be paths of files, each once, in
 // order: they hold a slash or end with an extension, and are no addresses.
@@ -184,7 +191,7 @@ func mentions(text string) []string {
 	seen := map[string]bool{}
 	add := func(w string) {
 		w = strings.TrimPrefix(strings.TrimRight(w, ".,;:!?"), "./")
-		if len(w) > 255 || !pathLike.MatchString(w) || !strings.Contains(w, "/") && !extension.MatchString(w) {
+		if len(w) > 255 || !pathLike(w) || !strings.Contains(w, "/") && !extension.MatchString(w) {
 			return
 		}
 		if w = path.Clean(w); local(w) == nil && !seen[w] && w != "." {

@@ -44,6 +44,8 @@ type InputEvent struct {
 
 	// Repair says that the runtime itself sent the last answer back.
 	Repair bool `json:"repair,omitempty"`
+	// Reminder says that it sent the worker back to leave what it must.
+	Reminder bool `json:"reminder,omitempty"`
 }
 
 // WaitingEvent tells that the run waits without a slot.

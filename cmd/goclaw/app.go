@@ -25,6 +25,7 @@ import (
 	"goclaw/internal/edge/tool/exec"
 	"goclaw/internal/edge/tool/file"
 	"goclaw/internal/edge/tool/sessions"
+	"goclaw/internal/edge/tool/slice"
 	"goclaw/internal/edge/trust"
 	"goclaw/internal/edge/web"
 	"goclaw/internal/edge/workspace"
@@ -105,7 +106,7 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		MaxWorkers: s.maxWorkers, MaxPerLane: s.maxPerLane, MaxPerAgent: s.maxPerAgent,
 		MaxCalls: s.maxCalls, ArchiveAfter: s.archiveAfter, Drain: s.drain, Batch: s.batch(), TurnsAfter: s.turnsAfter,
 		Prices: s.prices.Price, Rates: s.rates, Changes: changes,
-		Mentions: file.Mentions{Home: string(a.home)},
+		Mentions: file.Mentions{Home: string(a.home)}, Texts: texts{slice.Reader{Home: string(a.home)}},
 		Announce: announce.Policy{
 			Window: s.announceWindow, MaxWait: s.announceMaxWait, Attempts: s.announceAttempts, Backoff: announceBackoff,
 		},

@@ -21,7 +21,8 @@ type State struct {
 	Handoffs []goclaw.HandoffEvent
 	Earlier  []Step
 
-	Repairs int // answers that were sent back for their form
+	Repairs   int // answers that were sent back for their form
+	Reminders int // and for what the worker had not left
 
 	End  *goclaw.EndEvent // nil until the run has ended
 	Next int              // sequence number of the next event
@@ -88,6 +89,9 @@ func Apply(s State, e goclaw.Event) State {
 	case goclaw.EventInput:
 		if e.Input.Repair {
 			s.Repairs++
+		}
+		if e.Input.Reminder {
+			s.Reminders++
 		}
 		if last := s.last(); last != nil {
 			last.Inputs = append(last.Inputs, e.Input.Message)

@@ -8,6 +8,7 @@ import (
 	"goclaw"
 	"goclaw/internal/core/definition"
 	"goclaw/internal/core/prompt"
+	"goclaw/internal/core/slices"
 	"goclaw/internal/core/turn"
 	"goclaw/internal/core/typed"
 )
@@ -31,7 +32,7 @@ func (j *job) typed() *prompt.Typed {
 	if !ok && len(j.spec.Input) == 0 && len(j.spec.Slices) == 0 {
 		return nil
 	}
-	t := prompt.Typed{Input: j.spec.Input}
+	t := prompt.Typed{Input: j.spec.Input, Slices: slices.Render(j.spec.Slices)}
 	if ok {
 		t.Form = typed.Instructions(o, j.spec.Findings)
 	}
@@ -58,7 +59,7 @@ func (j *job) schema() json.RawMessage {
 func (j *job) answer(a *turn.Action, last []goclaw.Event) (back bool, err error) {
 	o, ok := j.contract()
 	if !ok {
-		return false, nil
+		return j.remind(a, last)
 	}
 	reply := j.lastReply(last)
 	answer, violation := typed.Parse(o, j.spec.Findings, reply.Message.PlainText(), reply.Stop)
@@ -74,6 +75,9 @@ func (j *job) answer(a *turn.Action, last []goclaw.Event) (back bool, err error)
 		a.State, a.Result = goclaw.StateFailed, reply.Message.PlainText()
 		a.Error = fmt.Sprintf("the answer has not the form that was asked for, also after %d corrections: %v; the result is the raw text", j.state.Repairs, violation)
 		return false, nil
+	}
+	if back, err := j.remind(a, last); err != nil || back {
+		return back, err
 	}
 	a.Result, a.Dropped = answer.Result, answer.Dropped
 	if !j.spec.Findings {

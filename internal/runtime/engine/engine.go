@@ -15,6 +15,7 @@ import (
 	"goclaw/internal/core/definition"
 	"goclaw/internal/core/prompt"
 	"goclaw/internal/core/schema"
+	"goclaw/internal/core/slices"
 )
 
 // Models finds the provider of a model.
@@ -65,6 +66,12 @@ type Mentions interface {
 	Mentioned(ctx context.Context, workspace string, access goclaw.Access, text string) string
 }
 
+// WorkspaceTexts reads what slices name, and looks whether declared files are
+// there.
+type WorkspaceTexts interface {
+	Read(ctx context.Context, workspace string, access goclaw.Access, wants []slices.Want) ([]slices.Found, error)
+}
+
 // Options are the engine's collaborators and limits.
 type Options struct {
 	Store  Store
@@ -79,6 +86,7 @@ type Options struct {
 	Rewriter Rewriter
 	Notes    Notes
 	Mentions Mentions
+	Texts    WorkspaceTexts
 	Facts    prompt.Facts
 	// DailyNotes shows main sessions the notes of today and yesterday.
 	DailyNotes bool

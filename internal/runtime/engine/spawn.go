@@ -47,7 +47,7 @@ func (e *Engine) spawn(ctx context.Context, in goclaw.Invocation, q goclaw.Spawn
 	if refused != nil {
 		return e.refuse(ctx, in, q, known)
 	}
-	profile, stored, problem := e.stored(q, worker)
+	profile, stored, problem := e.stored(ctx, in, q, worker)
 	if problem != nil {
 		return goclaw.Failed(problem.Error()), nil
 	}
@@ -59,7 +59,7 @@ func (e *Engine) spawn(ctx context.Context, in goclaw.Invocation, q goclaw.Spawn
 // stored completes the profile with what is stored with the run: the flow that
 // its definition begins, or what it takes from its definition. The error is for
 // the requester.
-func (e *Engine) stored(q goclaw.SpawnRequest, w definition.Worker) (goclaw.Profile, []goclaw.Blob, error) {
+func (e *Engine) stored(ctx context.Context, in goclaw.Invocation, q goclaw.SpawnRequest, w definition.Worker) (goclaw.Profile, []goclaw.Blob, error) {
 	p := w.Profile
 	if f, input, ok, err := e.chain(q, w); err != nil || ok {
 		if err != nil {
@@ -70,6 +70,9 @@ func (e *Engine) stored(q goclaw.SpawnRequest, w definition.Worker) (goclaw.Prof
 	}
 	spec, err := specOf(q, w)
 	if err != nil || spec == nil {
+		return p, nil, err
+	}
+	if spec.Slices, err = e.cut(ctx, in, *spec, p); err != nil {
 		return p, nil, err
 	}
 	if spec.Typed.Output != nil {

@@ -64,7 +64,7 @@ func (c *cli) agentsCommand() *cobra.Command {
 		Args: one("NAME", "there are: "+strings.Join(definitions.BuiltinNames(), ", ")),
 		RunE: func(_ *cobra.Command, args []string) error { return c.ejectAgent(args[0]) },
 	}
-	cmd.AddCommand(lists, show, check, create, eject)
+	cmd.AddCommand(lists, show, check, create, eject, c.testAgent())
 	return cmd
 }
 

@@ -6,8 +6,10 @@ import (
 	"os"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"goclaw"
 	"goclaw/internal/core/definition"
 	"goclaw/internal/core/flow"
 	"goclaw/internal/core/frontmatter"
@@ -25,7 +27,7 @@ type flowReport struct {
 
 func (c *cli) flowCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "flow", Short: "Look at flows: files that chain runs of workers",
+		Use: "flow", Short: "Run flows: files that chain runs of workers",
 		Long: "A flow is a small YAML file of steps, each a run of a worker that sees only the\n" +
 			"artifacts and results that the file hands it.",
 	}
@@ -39,7 +41,40 @@ func (c *cli) flowCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error { return c.checkFlow(agent, args[0]) },
 	}
 	check.Flags().StringVar(&agent, "agent", config.DefaultAgent, "ID of the agent whose definitions the steps name")
-	cmd.AddCommand(check)
+	cmd.AddCommand(check, c.runFlow())
+	return cmd
+}
+
+func (c *cli) runFlow() *cobra.Command {
+	var agent, session, input string
+	var detach bool
+	cmd := &cobra.Command{
+		Use: "run FILE", Short: "Run a flow and print its result", Args: one("FILE", "write one as docs/flows.md says"),
+		Long: "Runs a flow on behalf of a session and prints its result. The flow is a run itself: after a\n" +
+			"crash the next start goes on with it, and goclaw subagent list, show and cancel know it. With\n" +
+			"--detach it stays only until the flow is accepted. Ctrl-C cancels the flow.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			key, err := sessionOf(cmd, agent, session)
+			if err != nil {
+				return err
+			}
+			in, err := jsonFlag("--input", input)
+			if err != nil {
+				return err
+			}
+			text, err := os.ReadFile(args[0])
+			if err != nil {
+				return usagef("flow %s can't be read: %w", args[0], reason(err))
+			}
+			return c.startRun(cmd.Context(), key, !detach, func(l link) (goclaw.SpawnReply, error) {
+				return l.RunFlow(cmd.Context(), key, args[0], string(text), in, uuid.NewString())
+			})
+		},
+	}
+	cmd.Flags().StringVar(&agent, "agent", config.DefaultAgent, "ID of the agent on whose behalf it runs")
+	cmd.Flags().StringVar(&session, "session", "", "KEY of the session (default: the agent's main session)")
+	cmd.Flags().StringVar(&input, "input", "", "JSON that the flow asks for")
+	cmd.Flags().BoolVar(&detach, "detach", false, "don't wait for its end")
 	return cmd
 }
 

@@ -24,7 +24,7 @@ import (
 const maxMessage = 3 << 20
 
 func (c *cli) runCommand() *cobra.Command {
-	var agent, session string
+	var agent, session, definition, input string
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "run MESSAGE",
@@ -35,7 +35,7 @@ func (c *cli) runCommand() *cobra.Command {
 			"gateway runs. Ctrl-C cancels the message and its workers.",
 		Example: "goclaw run \"what is in this folder?\"\ngit diff | goclaw run --session agent:main:api:user:reviews -",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if len(args) == 0 && definition == "" {
 				return usagef("run needs a MESSAGE, or - for standard input; see goclaw run --help")
 			}
 			return nil
@@ -45,15 +45,32 @@ func (c *cli) runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if definition != "" && len(args) == 0 {
+				args = []string{"Do what your input asks for."}
+			}
 			text, err := c.message(args)
 			if err != nil {
 				return err
+			}
+			if definition != "" {
+				in, err := jsonFlag("--input", input)
+				if err != nil {
+					return err
+				}
+				return c.spawn(cmd.Context(), key, goclaw.SpawnRequest{
+					Task: text, Agent: definition, Input: in, Model: c.model, Announce: goclaw.AnnounceNone,
+				}, true)
+			}
+			if input != "" {
+				return usagef("--input is for --agent-definition")
 			}
 			return c.runMessage(cmd.Context(), key, text, wait)
 		},
 	}
 	cmd.Flags().StringVar(&agent, "agent", "main", "ID of the agent to talk to")
 	cmd.Flags().StringVar(&session, "session", "", "KEY of the session (default: the agent's main session)")
+	cmd.Flags().StringVar(&definition, "agent-definition", "", "NAME of a worker's definition: run it alone, with MESSAGE as its task")
+	cmd.Flags().StringVar(&input, "input", "", "JSON that the definition asks for")
 	cmd.Flags().BoolVar(&wait, "wait", false, "stay until every worker is announced and answered")
 	return cmd
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,7 +18,7 @@ import (
 )
 
 func (c *cli) spawnWorker() *cobra.Command {
-	var session string
+	var session, input, outputSchema string
 	var timeout int
 	var wait bool
 	var q goclaw.SpawnRequest
@@ -49,6 +50,12 @@ func (c *cli) spawnWorker() *cobra.Command {
 				return err
 			}
 			q.Model = c.model
+			if q.Input, err = jsonFlag("--input", input); err != nil {
+				return err
+			}
+			if q.OutputSchema, err = jsonFlag("--output-schema", outputSchema); err != nil {
+				return err
+			}
 			return c.spawn(cmd.Context(), key, q, wait)
 		},
 	}
@@ -57,6 +64,9 @@ func (c *cli) spawnWorker() *cobra.Command {
 	f.StringVar(&q.Label, "label", "", "short NAME of the worker")
 	f.StringVar(&q.Context, "context", "", "TEXT that the worker would otherwise have to find out")
 	f.StringVar(&q.Thinking, "thinking", "", "off, low, medium or high")
+	f.StringVar(&q.Agent, "agent", "", "NAME of the worker's definition (goclaw agents list)")
+	f.StringVar(&input, "input", "", "JSON that the definition asks for")
+	f.StringVar(&outputSchema, "output-schema", "", "JSON Schema that the answer must fit")
 	f.StringVar(&q.AgentID, "agent-id", "", "ID of the configured agent as which it works (default: the session's)")
 	f.StringVar((*string)(&q.Cleanup), "cleanup", "", "keep or delete its transcript once its result was announced (default keep)")
 	f.IntVar(&timeout, "timeout", 0, "end it after this many seconds, 0 for none (default: the configured time)")
@@ -66,13 +76,30 @@ func (c *cli) spawnWorker() *cobra.Command {
 	return cmd
 }
 
+// jsonFlag is the JSON that a flag holds, nil if it is not given.
+func jsonFlag(flag, text string) (json.RawMessage, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if !json.Valid([]byte(text)) {
+		return nil, usagef("%s is no JSON: %s", flag, text)
+	}
+	return json.RawMessage(text), nil
+}
+
 // complete offers a flag's values to the shell.
 func complete(cmd *cobra.Command, flag string, values ...string) {
 	// It fails only for a flag that is not there.
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-func (c *cli) spawn(ctx context.Context, key goclaw.SessionKey, q goclaw.SpawnRequest, wait bool) (err error) {
+func (c *cli) spawn(ctx context.Context, key goclaw.SessionKey, q goclaw.SpawnRequest, wait bool) error {
+	return c.startRun(ctx, key, wait, func(l link) (goclaw.SpawnReply, error) { return l.Spawn(ctx, key, q, uuid.NewString()) })
+}
+
+// startRun starts a run, and with wait stays until it has ended and prints its
+// result.
+func (c *cli) startRun(ctx context.Context, key goclaw.SessionKey, wait bool, start func(link) (goclaw.SpawnReply, error)) (err error) {
 	want := toSettle
 	if wait {
 		want = toRun
@@ -82,9 +109,12 @@ func (c *cli) spawn(ctx context.Context, key goclaw.SessionKey, q goclaw.SpawnRe
 		return err
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
-	reply, err := l.Spawn(ctx, key, q, uuid.NewString())
+	reply, err := start(l)
 	if err != nil {
 		return mendable(err)
+	}
+	if reply.Note != "" {
+		fmt.Fprintln(c.Stderr, "goclaw: "+reply.Note)
 	}
 	if wait && l.app != nil {
 		c.tellNotes(l.app)

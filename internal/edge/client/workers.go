@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -21,6 +22,19 @@ func (c *Client) Spawn(ctx context.Context, session goclaw.SessionKey, q goclaw.
 	var reply goclaw.SpawnReply
 	_, err := c.callOnce(ctx, http.MethodPost, "/api/runs", nil, body, &reply, once)
 	return reply, wrap("spawn", err)
+}
+
+// RunFlow starts the flow of a file, whose name is for messages.
+func (c *Client) RunFlow(ctx context.Context, session goclaw.SessionKey, file, text string, input json.RawMessage, once string) (goclaw.SpawnReply, error) {
+	body := struct {
+		Session goclaw.SessionKey `json:"session"`
+		File    string            `json:"file"`
+		Flow    string            `json:"flow"`
+		Input   json.RawMessage   `json:"input,omitempty"`
+	}{session, file, text, input}
+	var reply goclaw.SpawnReply
+	_, err := c.callOnce(ctx, http.MethodPost, "/api/flows", nil, body, &reply, once)
+	return reply, wrap("run flow", err)
 }
 
 // WaitRun blocks until the run has ended.

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -293,3 +294,11 @@ func eachTransport(t *testing.T, test func(t *testing.T, connect func(http.Handl
 }
 
 var errBroken = errors.New("the database is locked")
+
+func (f *fake) RunFlow(_ context.Context, session goclaw.SessionKey, file, text string, input json.RawMessage, once string) (goclaw.SpawnReply, error) {
+	f.note([]any{session, file, text, string(input), once})
+	if f.refusal.Error != "" {
+		return f.refusal, f.fail
+	}
+	return goclaw.SpawnReply{Status: "accepted", RunID: "f1", SessionKey: "agent:main:subagent:2"}, f.fail
+}

@@ -178,7 +178,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"POST", "/api/runs/r1/cancel", `{"reason":"x"}`, 400, "reason"},
 		{"POST", "/api/runs", "", 400, "empty"},
 		{"POST", "/api/runs", `{}`, 400, `\"task\" is required`},
-		{"POST", "/api/runs", `{"task":"t","announce":"none"}`, 400, `unknown field \"announce\"`},
+		{"POST", "/api/runs", `{"task":"t","announces":"none"}`, 400, `unknown field \"announces\"`},
 		{"POST", "/api/runs", `{"task":"t","session":"main"}`, 400, `must start with`},
 		{"POST", "/api/runs", `{"task":"t","timeoutSeconds":"5"}`, 400, `\"timeoutSeconds\" can't be a string`},
 		{"GET", "/api/runs/nope/wait", "", 404, "nope"},

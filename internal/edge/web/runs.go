@@ -1,7 +1,9 @@
 package web
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"math"
 	"net/http"
 
@@ -96,6 +98,10 @@ func (s *server) spawnRun(w http.ResponseWriter, r *http.Request) {
 		Cleanup        goclaw.Cleanup    `json:"cleanup"`
 		Agent          string            `json:"agent"`
 		AgentID        string            `json:"agentId"`
+
+		Input        json.RawMessage     `json:"input"`
+		OutputSchema json.RawMessage     `json:"outputSchema"`
+		Announce     goclaw.AnnounceMode `json:"announce"`
 	}
 	if err := readJSON(r, &body, false); err != nil {
 		s.fail(w, r, err)
@@ -111,7 +117,32 @@ func (s *server) spawnRun(w http.ResponseWriter, r *http.Request) {
 	reply, err := s.Backend.Spawn(r.Context(), body.Session, goclaw.SpawnRequest{
 		Task: body.Task, Context: body.Context, Label: body.Label, Model: body.Model, Thinking: body.Thinking,
 		TimeoutSeconds: body.TimeoutSeconds, Cleanup: body.Cleanup, Agent: body.Agent, AgentID: body.AgentID,
+		Input: body.Input, OutputSchema: body.OutputSchema, Announce: body.Announce,
 	}, once(r))
+	s.accepted(w, r, reply, err)
+}
+
+// runFlow starts a flow: 202 with the ids of its run.
+func (s *server) runFlow(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Session goclaw.SessionKey `json:"session"`
+		File    string            `json:"file"` // for messages
+		Flow    string            `json:"flow"` // its text
+		Input   json.RawMessage   `json:"input"`
+	}
+	if err := readJSON(r, &body, false); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if body.Session.IsZero() {
+		body.Session = goclaw.MainKey(s.Agents[0])
+	}
+	reply, err := s.Backend.RunFlow(r.Context(), body.Session, cmp.Or(body.File, "flow.yaml"), body.Flow, body.Input, once(r))
+	s.accepted(w, r, reply, err)
+}
+
+// accepted answers a request that starts a run.
+func (s *server) accepted(w http.ResponseWriter, r *http.Request, reply goclaw.SpawnReply, err error) {
 	switch {
 	case err != nil:
 		s.fail(w, r, err)

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"time"
@@ -50,6 +51,7 @@ type Queue interface {
 // Workers starts workers and reaches those under way. The same once ("" is
 // none) is taken once.
 type Workers interface {
+	RunFlow(ctx context.Context, session goclaw.SessionKey, file, text string, input json.RawMessage, once string) (goclaw.SpawnReply, error)
 	Spawn(ctx context.Context, session goclaw.SessionKey, q goclaw.SpawnRequest, once string) (goclaw.SpawnReply, error)
 	// Steer returns goclaw.ErrEnded if the run can read nothing any more.
 	Steer(ctx context.Context, id, text, once string) (goclaw.Run, error)
@@ -184,6 +186,7 @@ func (s *server) routes() []route {
 		{"GET /api/events", false, s.events},
 		{"GET /api/runs", false, s.listRuns},
 		{"POST /api/runs", false, s.spawnRun},
+		{"POST /api/flows", false, s.runFlow},
 		{"GET /api/runs/{id}", false, s.getRun},
 		{"GET /api/runs/{id}/log", false, s.getRunLog},
 		{"GET /api/runs/{id}/wait", false, s.waitRun},

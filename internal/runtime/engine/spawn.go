@@ -32,7 +32,9 @@ func (e *Engine) SpawnFor(ctx context.Context, key goclaw.SessionKey, q goclaw.S
 	if err != nil {
 		return goclaw.SpawnReply{}, err
 	}
-	q.Announce = goclaw.AnnounceEach
+	if q.Announce != goclaw.AnnounceNone {
+		q.Announce = goclaw.AnnounceEach
+	}
 	in := goclaw.Invocation{Session: key, Lane: key, Profile: profile}
 	if once != "" {
 		once = "spawn:" + key.String() + ":" + once

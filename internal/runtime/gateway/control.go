@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"goclaw"
+	"goclaw/internal/core/flow"
 )
 
 // byUser is how a worker is told who steers it.
@@ -32,7 +34,31 @@ func (g *Gateway) Spawn(ctx context.Context, key goclaw.SessionKey, q goclaw.Spa
 	if !slices.Contains([]goclaw.Cleanup{"", goclaw.CleanupKeep, goclaw.CleanupDelete}, q.Cleanup) {
 		return goclaw.SpawnReply{}, goclaw.BadRequest(fmt.Sprintf("cleanup %q: want keep or delete", q.Cleanup))
 	}
+	if q.Announce != "" && q.Announce != goclaw.AnnounceNone && q.Announce != goclaw.AnnounceEach {
+		return goclaw.SpawnReply{}, goclaw.BadRequest(fmt.Sprintf("announce %q: want each or none", q.Announce))
+	}
 	return g.o.Runner.SpawnFor(ctx, key, q, once)
+}
+
+// RunFlow starts the flow of a file, named for messages, on behalf of a session.
+// What is wrong with it is a goclaw.BadRequest, one line for each problem. The
+// same once ("" is none) starts it once.
+func (g *Gateway) RunFlow(ctx context.Context, key goclaw.SessionKey, file, text string, input json.RawMessage, once string) (goclaw.SpawnReply, error) {
+	if key.IsZero() || key.IsWorker() {
+		return goclaw.SpawnReply{}, goclaw.BadRequest("a flow runs on behalf of an agent's own session, such as " + goclaw.MainKey(goclaw.DefaultAgent).String())
+	}
+	if err := g.checkAgent(key); err != nil {
+		return goclaw.SpawnReply{}, err
+	}
+	f, problems := flow.Parse(file, []byte(text))
+	if len(problems) > 0 {
+		lines := make([]string, len(problems))
+		for i, p := range problems {
+			lines[i] = p.String()
+		}
+		return goclaw.SpawnReply{}, goclaw.BadRequest(strings.Join(lines, "\n"))
+	}
+	return g.o.Runner.RunFlow(ctx, key, f, input, once)
 }
 
 // Steer hands a person's message to an unended worker, which reads it between

@@ -328,3 +328,26 @@ func TestUsage(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A flow with a mistake is answered with its places; a good one is started.
+func TestRunFlow(t *testing.T) {
+	d := newDesk(t)
+	good := "name: two\nsteps:\n  - {id: a, task: first}\n  - {id: b, task: second}\n"
+	for _, tc := range []struct {
+		key        goclaw.SessionKey
+		text, want string
+	}{
+		{mainKey, good, ""},
+		{mainKey, "name: two\nsteps:\n  - {id: a, tusk: first}\n", "two.yaml:3:13: "},
+		{goclaw.SubagentKey("main", "1"), good, "on behalf of an agent's own session"},
+		{goclaw.MainKey("nobody"), good, `no agent "nobody" is configured`},
+	} {
+		reply, err := d.Gateway.RunFlow(t.Context(), tc.key, "two.yaml", tc.text, nil, "")
+		switch {
+		case tc.want == "" && (err != nil || reply.RunID == ""):
+			t.Errorf("%+v, %v", reply, err)
+		case tc.want != "" && (!goclaw.IsBadRequest(err) || !strings.Contains(err.Error(), tc.want)):
+			t.Errorf("%v; want %q", err, tc.want)
+		}
+	}
+}

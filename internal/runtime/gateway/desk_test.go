@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"goclaw"
+	"goclaw/internal/core/flow"
 	"goclaw/internal/edge/store/memory"
 	"goclaw/internal/runtime/feed"
 	"goclaw/internal/runtime/gateway"
@@ -319,4 +321,9 @@ func (d *desk) announcement() goclaw.Run {
 		d.Fatal(err)
 	}
 	return run
+}
+
+// RunFlow notes the flow as a spawn by its name.
+func (r *runner) RunFlow(ctx context.Context, key goclaw.SessionKey, f flow.Flow, input json.RawMessage, once string) (goclaw.SpawnReply, error) {
+	return r.SpawnFor(ctx, key, goclaw.SpawnRequest{Task: "flow " + f.Name + " " + string(input)}, once)
 }

@@ -2,12 +2,14 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 
 	"goclaw"
+	"goclaw/internal/core/flow"
 	"goclaw/internal/core/turn"
 )
 
@@ -29,6 +31,8 @@ type Intake interface {
 	// once ("" is none) spawns once.
 	SpawnFor(ctx context.Context, key goclaw.SessionKey, q goclaw.SpawnRequest, once string) (goclaw.SpawnReply, error)
 	Cancel(ctx context.Context, id, why string, cascade bool) ([]goclaw.Run, error)
+	// RunFlow starts a flow for a person; its run's result says what came of it.
+	RunFlow(ctx context.Context, key goclaw.SessionKey, f flow.Flow, input json.RawMessage, once string) (goclaw.SpawnReply, error)
 }
 
 // Control reaches runs that are under way.

@@ -1,6 +1,7 @@
 package definition_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -152,6 +153,7 @@ func TestWorker(t *testing.T) {
 			want := goclaw.Profile{
 				Agent: "main", Workspace: "/ws", Model: "p/main", Thinking: "off", Tools: sorted(slices.Clone(workerTools)...),
 				PromptMode: goclaw.PromptMinimal, Inherit: []string{"AGENTS.md"}, Strict: true, Skills: []string{}, MaxSpawnDepth: 1, MaxChildren: 5,
+				Handoff: goclaw.Handoff{Tokens: 120_000, Max: 3},
 			}
 			if tc.want != nil {
 				tc.want(&want)
@@ -484,4 +486,58 @@ func TestToolsOnlyNarrow(t *testing.T) {
 			from.Profile = p
 		}
 	})
+}
+
+// A definition's worker: what the file says goes before the configuration, the
+// spawn's arguments before the file; what may not be spawned says why.
+func TestWorkerByDefinition(t *testing.T) {
+	parse := func(path, text string, trusted bool) definition.Definition {
+		d := definition.Parse(path, []byte(text), definition.Options{})
+		d.Trusted = trusted
+		return d
+	}
+	all := []definition.Definition{
+		parse("full.md", "---\nname: full\ndescription: x\ntools: [read, exec, sessions_spawn]\ndisallowedTools: [exec]\nmodel: nobody-knows\nthinking: high\nmaxTurns: 7\ntimeoutSeconds: 30\nskills: [tides]\ngoclaw:\n  promptMode: none\n  inherit: []\n  output: {format: json}\n  limits: {contextTokens: 500, maxHandoffs: 1, onLimit: fail, resultTokens: 9}\n---\nbody", true),
+		parse("strange.md", "---\nname: strange\ndescription: x\n---\nbody", false),
+		parse("inner.md", "---\nname: inner\ndescription: x\nvisibility: internal\n---\nbody", true),
+		parse("lead.md", "---\nname: lead\ndescription: x\nmode: primary\n---\nbody", true),
+		parse("bad.md", "---\nname: bad\ndescription: x\ntools: null\n---\nbody", true),
+	}
+	r := rules(nil)
+	r.Definitions = func(string) definition.Catalog {
+		return definition.NewCatalog(slices.Clone(all), func(definition.Definition) int { return 0 })
+	}
+	resolve := r.ResolveModel
+	r.ResolveModel = func(m string) (string, error) {
+		if m == "nobody-knows" {
+			return "", errors.New("unknown")
+		}
+		return resolve(m)
+	}
+	from := requester(t, r)
+	w, refused := r.Worker(goclaw.SpawnRequest{Agent: "FULL"}, from)
+	if refused != nil {
+		t.Fatal(*refused)
+	}
+	p := w.Profile
+	if !slices.Equal(p.Tools, []string{"read"}) || p.Thinking != "high" || p.MaxCalls != 7 || p.TimeoutMs != 30_000 || p.PromptMode != goclaw.PromptNone ||
+		len(p.Inherit) != 0 || !slices.Equal(p.Skills, []string{"tides"}) || p.Handoff != (goclaw.Handoff{Tokens: 500, Max: 1, Fail: true}) ||
+		p.ResultTokens != 9 || p.Answer != "json" || p.Definition != "full" || p.DefinitionSHA != all[0].SHA256 || !p.Strict {
+		t.Errorf("%+v", p)
+	}
+	if p.Model != "p/main" || !strings.Contains(w.Note, "nobody-knows") {
+		t.Errorf("model %s, note %q", p.Model, w.Note)
+	}
+	second := 0
+	w, refused = r.Worker(goclaw.SpawnRequest{Agent: "full", Thinking: "low", TimeoutSeconds: &second}, from)
+	if refused != nil || w.Profile.Thinking != "low" || w.Profile.TimeoutMs != 0 {
+		t.Errorf("%+v, %v", w.Profile, refused)
+	}
+	for name, why := range map[string]string{
+		"strange": "goclaw trust /ws", "inner": "is internal", "lead": "mode: primary", "bad": "bad.md:4:", "gone": "no definition \"gone\" exists (there are: full)",
+	} {
+		if _, refused := r.Worker(goclaw.SpawnRequest{Agent: name}, from); refused == nil || !strings.Contains(refused.Error, why) {
+			t.Errorf("%s: %+v; want %q", name, refused, why)
+		}
+	}
 }

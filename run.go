@@ -241,6 +241,10 @@ type Run struct {
 	StartedAt  Millis `json:"startedAt,omitempty"`
 	FinishedAt Millis `json:"finishedAt,omitempty"`
 
+	// Attempts counts the workers that a run's hand-offs have had, from 1. It is
+	// set where the run's end is worded; the record has it in the events.
+	Attempts int `json:"-"`
+
 	// Recovery is nil unless a takeover had to resume the run.
 	Recovery *Recovery `json:"recovery,omitempty"`
 

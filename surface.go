@@ -99,6 +99,11 @@ type ContextQuery struct {
 	Session SessionKey
 	Agent   string
 	Run     string
+
+	// Definition explains the prompt of a worker that Session would spawn by
+	// it, with its slices for Input.
+	Definition string
+	Input      string // JSON
 }
 
 // PromptReport is a prompt as `goclaw context` and the HTTP API show it (spec

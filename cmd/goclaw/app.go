@@ -42,6 +42,7 @@ type app struct {
 	log      *slog.Logger
 	store    database
 	engine   *engine.Engine
+	publish  func(goclaw.Notice)
 	exec     *exec.Tool
 	handler  http.Handler
 	began    time.Time
@@ -95,6 +96,7 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 	})
 	tools := append(file.Tools(file.Options{Home: string(a.home), Shelves: s.skills.Shelves}), a.exec)
 	broker := feed.New()
+	a.publish = broker.Publish
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
@@ -192,6 +194,9 @@ func (a *app) start(ctx context.Context) {
 		if err := out.Run(ctx); err != nil {
 			a.log.Error("deliveries stopped", "err", err)
 		}
+	})
+	a.done.Go(func() {
+		watcher{agents: a.settings.rules.Agents, catalog: a.settings.rules.Definitions, publish: a.publish, log: a.log}.run(ctx)
 	})
 	a.done.Go(func() { rest(ctx) })
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func (c *cli) contextCommand() *cobra.Command {
-	var agent, session, run, sent string
+	var agent, session, run, sent, definition, input string
 	var step int
 	var text bool
 	cmd := &cobra.Command{
@@ -25,6 +25,12 @@ func (c *cli) contextCommand() *cobra.Command {
 			if (run != "" && sent != "") || about != "" && (session != "" || cmd.Flags().Changed("agent")) {
 				return usagef("a run has its own session; give --run or --as-sent alone")
 			}
+			if _, err := jsonFlag("--input", input); err != nil {
+				return err
+			}
+			if about != "" && definition != "" || input != "" && definition == "" {
+				return usagef("--definition is about a worker to come, and --input for it")
+			}
 			if cmd.Flags().Changed("step") && (sent == "" || step < 1) {
 				return usagef("--step %d: want the number of a model call, from 1, with --as-sent RUN", step)
 			}
@@ -36,7 +42,7 @@ func (c *cli) contextCommand() *cobra.Command {
 				if sent != "" {
 					return c.printSent(ctx, l, sent, step)
 				}
-				q := goclaw.ContextQuery{Session: key}
+				q := goclaw.ContextQuery{Session: key, Definition: definition, Input: input}
 				if run != "" {
 					q = goclaw.ContextQuery{Run: run}
 				}
@@ -57,6 +63,8 @@ func (c *cli) contextCommand() *cobra.Command {
 	f.StringVar(&agent, "agent", "main", "ID of the agent whose main session it is about")
 	f.StringVar(&session, "session", "", "KEY of the session")
 	f.StringVar(&run, "run", "", "ID of a run: what it was shown")
+	f.StringVar(&definition, "definition", "", "NAME of a definition: what a worker would be shown, with its slices")
+	f.StringVar(&input, "input", "", "JSON that the definition asks for")
 	f.BoolVar(&text, "text", false, "print the sections' texts")
 	f.StringVar(&sent, "as-sent", "", "ID of a run (or KEY of a session): print the body of its last request to the model, byte for byte")
 	f.IntVar(&step, "step", 0, "with --as-sent: which model call of the run, from 1 (default: the last)")

@@ -142,9 +142,13 @@ func Statistics(r goclaw.Run) string {
 	if r.Usage.CostUSD != nil {
 		cost = fmt.Sprintf("$%.4f", *r.Usage.CostUSD)
 	}
-	return fmt.Sprintf("(%s · %d tokens in, %d out · %s · %s)",
+	handed := ""
+	if r.Attempts > 1 {
+		handed = fmt.Sprintf(" · %d attempts (HANDOFF-1.md to HANDOFF-%d.md)", r.Attempts, r.Attempts-1)
+	}
+	return fmt.Sprintf("(%s · %d tokens in, %d out · %s%s · %s)",
 		(time.Duration(r.DurationMs()) * time.Millisecond).Round(10*time.Millisecond),
-		r.Usage.Input, r.Usage.Output, cost, r.Session)
+		r.Usage.Input, r.Usage.Output, cost, handed, r.Session)
 }
 
 // Input is the turn of a requester that talks with a person: every result

@@ -137,7 +137,7 @@ func (c *Client) History(ctx context.Context, key goclaw.SessionKey) ([]goclaw.R
 // Context returns the prompt that q asks for.
 func (c *Client) Context(ctx context.Context, q goclaw.ContextQuery) (goclaw.Prompt, error) {
 	query := url.Values{}
-	for name, value := range map[string]string{"session": q.Session.String(), "agent": q.Agent, "run": q.Run} {
+	for name, value := range map[string]string{"session": q.Session.String(), "agent": q.Agent, "run": q.Run, "definition": q.Definition, "input": q.Input} {
 		if value != "" {
 			query.Set(name, value)
 		}

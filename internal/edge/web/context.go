@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/json"
 	"math"
 	"net/http"
 	"strconv"
@@ -12,16 +13,23 @@ import (
 // getContext takes at most one of session, agent and run; none means the
 // default agent's main session.
 func (s *server) getContext(w http.ResponseWriter, r *http.Request) {
-	q := parseQuery(r, "session", "agent", "run")
-	if len(q.values) > 1 {
-		q.bad("", "give one of session, agent and run")
+	q := parseQuery(r, "session", "agent", "run", "definition", "input")
+	query := goclaw.ContextQuery{
+		Session: q.key("session"), Agent: q.text("agent"), Run: q.text("run"), Definition: q.text("definition"), Input: q.text("input"),
 	}
-	query := goclaw.ContextQuery{Session: q.key("session"), Agent: q.text("agent"), Run: q.text("run")}
+	switch {
+	case named(query.Session.String(), query.Agent, query.Run) > 1:
+		q.bad("", "give one of session, agent and run")
+	case query.Run != "" && query.Definition != "":
+		q.bad("definition", "a run has its own")
+	case query.Input != "" && (query.Definition == "" || !json.Valid([]byte(query.Input))):
+		q.bad("input", "give JSON, with definition")
+	}
 	if q.err != nil {
 		s.fail(w, r, q.err)
 		return
 	}
-	if query == (goclaw.ContextQuery{}) {
+	if query.Session.IsZero() && query.Agent == "" && query.Run == "" {
 		query.Agent = s.Agents[0]
 	}
 	prompt, err := s.Backend.Context(r.Context(), query)
@@ -72,4 +80,15 @@ func (s *server) diffContext(w http.ResponseWriter, r *http.Request) {
 	diff, err := s.Backend.ContextDiff(r.Context(), a, b)
 	diff.Fields = list(diff.Fields)
 	s.reply(w, r, diff, err)
+}
+
+// named counts the values that are not empty.
+func named(values ...string) int {
+	n := 0
+	for _, v := range values {
+		if v != "" {
+			n++
+		}
+	}
+	return n
 }

@@ -36,7 +36,7 @@ func (j *job) close(a turn.Action, ending goclaw.Ending, last []goclaw.Event) er
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	r.Usage = j.usageWith(last)
+	r.Usage, r.Attempts = j.usageWith(last), j.state.Attempt()
 	ending.State, ending.Result, ending.Error = r.State, r.Result, r.Error
 	ending.Now, ending.Usage, ending.Day = now, &r.Usage, j.e.day()
 	if ending.Return = j.returned(r, last); ending.Return != nil {

@@ -15,6 +15,9 @@ import (
 // Explain returns the prompt that a query asks for: the recorded one of a run,
 // or the one that the next turn of a session would get.
 func (e *Engine) Explain(ctx context.Context, q goclaw.ContextQuery) (goclaw.Prompt, error) {
+	if q.Definition != "" {
+		return e.explainDefinition(ctx, q)
+	}
 	if q.Run == "" {
 		profile, err := e.sessionProfile(ctx, q.Session, "")
 		if err != nil {
@@ -40,6 +43,42 @@ func (e *Engine) Explain(ctx context.Context, q goclaw.ContextQuery) (goclaw.Pro
 		return made.prompt, err
 	}
 	return e.recorded(ctx, events[0].Prompt.PromptSHA)
+}
+
+// explainDefinition is the prompt of a worker that a session would spawn by a
+// definition; its slices stand at the end, as sections that are not stable. A
+// refusal is a goclaw.BadRequest.
+func (e *Engine) explainDefinition(ctx context.Context, q goclaw.ContextQuery) (goclaw.Prompt, error) {
+	profile, err := e.sessionProfile(ctx, q.Session, "")
+	if err != nil {
+		return goclaw.Prompt{}, err
+	}
+	in := goclaw.Invocation{Session: q.Session, Lane: q.Session, Profile: profile}
+	ask := goclaw.SpawnRequest{Task: "…", Agent: q.Definition, Input: json.RawMessage(q.Input)}
+	w, refused := e.worker(ask, in, 0)
+	if refused != nil {
+		return goclaw.Prompt{}, goclaw.BadRequest(refused.Error)
+	}
+	spec, problem := specOf(ask, w)
+	if problem == nil {
+		spec.Slices, problem = e.cut(ctx, in, *spec, w.Profile)
+	}
+	if problem != nil {
+		return goclaw.Prompt{}, goclaw.BadRequest(problem.Error())
+	}
+	made, err := e.assemble(ctx, goclaw.SubagentKey(w.Profile.Agent, "new"), w.Profile, spec.Body)
+	if err != nil {
+		return goclaw.Prompt{}, err
+	}
+	p := made.prompt
+	p.Sections = slices.Clone(p.Sections)
+	for _, s := range spec.Slices {
+		p.Sections = append(p.Sections, goclaw.Section{ID: "slice:" + s.Tag, Title: s.How, Source: s.Source, Tokens: s.Tokens, Text: s.Text})
+	}
+	if w.Note != "" {
+		p.Warnings = append(slices.Clone(p.Warnings), w.Note)
+	}
+	return p, nil
 }
 
 // spec loads what a run has taken from its definition; it is empty if there is

@@ -37,6 +37,13 @@ func eventLine(e goclaw.Event) string {
 			status = "error"
 		}
 		return fmt.Sprintf("%s %s: %s", e.Result.Name, status, clip(e.Result.Content))
+	case e.Compact != nil:
+		return fmt.Sprintf("from about %d to %d tokens; runs up to %d are summarised, %s shown cut", e.Compact.Before, e.Compact.After, e.Compact.Through, count(len(e.Compact.Trimmed), "result", "results"))
+	case e.Handoff != nil:
+		return fmt.Sprintf("attempt %d begins: %d tokens after %s; %s, written by the %s: %s", e.Handoff.Attempt, e.Handoff.Before,
+			count(e.Handoff.Steps, "model call", "model calls"), e.Handoff.Artifact, e.Handoff.By, clip(e.Handoff.Text))
+	case e.Input != nil && (e.Input.Repair || e.Input.Reminder):
+		return "sent back: " + clip(e.Input.Message.PlainText())
 	case e.Input != nil:
 		return fmt.Sprintf("%s between its steps: %s", count(len(e.Input.Inbox), "message", "messages"), clip(e.Input.Message.PlainText()))
 	case e.Waiting != nil:

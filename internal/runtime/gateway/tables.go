@@ -124,7 +124,10 @@ func RunDetails(r goclaw.Run, position int, left []goclaw.Artifact, at time.Time
 	if !r.Requester.IsZero() {
 		line("requester", "%s", r.Requester)
 	}
-	line("trigger", "%s, depth %d, attempt %d", r.Trigger, r.Depth, r.Epoch)
+	line("trigger", "%s, depth %d, claimed %s", r.Trigger, r.Depth, count(int(r.Epoch), "time", "times"))
+	if r.Profile.Definition != "" {
+		line("definition", "%s (body sha256 %.12s)", r.Profile.Definition, r.Profile.DefinitionSHA)
+	}
 	if r.Root != "" && r.Root != r.ID {
 		line("tree", "%s", r.Root)
 	}

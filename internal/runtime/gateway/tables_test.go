@@ -78,7 +78,7 @@ func TestRunDetails(t *testing.T) {
 		"recovery   resumed 1x, last at step 4 (2026-03-04 12:10:00)",
 		"session    agent:main:subagent:1",
 		"requester  agent:main:main",
-		"trigger    spawn, depth 2, attempt 3",
+		"trigger    spawn, depth 2, claimed 3 times",
 		"tree       root",
 		"model      p/m, thinking off",
 		"tools      read",

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -168,4 +172,100 @@ func TestBrokenDefinition(t *testing.T) {
 	}
 	eventually(t, "the log says that it is good again", func() bool { return strings.Contains(g.stderr.String(), "good again") })
 	g.stop()
+}
+
+var factLine = regexp.MustCompile(`FACT (\d+)=(\w+)`)
+
+// A worker is handed over several times, and killed meanwhile: no fact is lost,
+// and its run is announced once.
+func TestHandoffSurvivesKills(t *testing.T) {
+	onEachWire(t, func(t *testing.T, wire string) {
+		const facts = 14
+		h := newE2E(t, wire, func(q *providertest.Request) providertest.Answer {
+			a := collectFacts(q, facts)
+			a.Delay = time.Duration(rand.IntN(25)) * time.Millisecond
+			return a
+		})
+		var want []string
+		for i := range facts {
+			want = append(want, fmt.Sprintf("FACT %d=%016x", i+1, rand.Uint64()))
+			h.file(fmt.Sprintf("facts/%d.txt", i+1), want[i]+"\n"+strings.Repeat("nothing else here\n", 40))
+		}
+		h.file(filepath.Join(h.home, "agents", "collector.md"),
+			"---\nname: collector\ndescription: Collects.\ntools: [read]\ngoclaw:\n  inherit: []\n  limits: {contextTokens: 1800, maxHandoffs: 30}\n---\nYou collect.")
+		g := h.gateway()
+		status, body := g.call("POST", "/api/runs", `{"task":"collect","agent":"collector"}`)
+		var reply goclaw.SpawnReply
+		if err := json.Unmarshal([]byte(body), &reply); err != nil || reply.RunID == "" {
+			t.Fatalf("%d %s", status, body)
+		}
+		kills := 0
+		var run goclaw.RunInfo
+		for {
+			time.Sleep(time.Duration(20+rand.IntN(150)) * time.Millisecond) // moments of its own choosing are the point
+			h.run("subagent", "show", reply.RunID, "--json").decode(t, &run)
+			if run.Status.Ended() || kills > 40 {
+				break
+			}
+			g.signal(syscall.SIGKILL)
+			g.wait()
+			kills++
+			g = h.gateway()
+		}
+		if run.Status != goclaw.StateCompleted {
+			t.Fatalf("%s %s after %d kills", run.Status, run.Error, kills)
+		}
+		for _, fact := range want {
+			if !strings.Contains(run.Result, fact) {
+				t.Errorf("%s is lost", fact)
+			}
+		}
+		log := h.run("subagent", "log", reply.RunID).stdout
+		handed := strings.Count(log, "HANDOFF-")
+		if handed < 2 {
+			t.Errorf("%d hand-offs in\n%s", handed, log)
+		}
+		told := func() (n int) {
+			for _, r := range h.server.Requests() {
+				if !r.Worker() && strings.Contains(r.NewestText(), "[Subagent: collector] Complete.") {
+					n++
+				}
+			}
+			return n
+		}
+		eventually(t, "the result is announced", func() bool { return told() > 0 })
+		g.stop()
+		if n := told(); n != 1 {
+			t.Errorf("the result was announced %d times", n)
+		}
+		t.Logf("%d hand-offs, %d kills", handed, kills)
+	})
+}
+
+// collectFacts is a model that reads the next fact, and knows only what its
+// request holds.
+func collectFacts(q *providertest.Request, facts int) providertest.Answer {
+	if !q.Worker() {
+		return providertest.Answer{Text: "Told."}
+	}
+	known := map[string]bool{}
+	for _, m := range q.Messages {
+		for _, p := range m.Parts {
+			text := p.Text
+			if p.Result != nil {
+				text = p.Result.Content
+			}
+			for _, f := range factLine.FindAllString(text, -1) {
+				known[f] = true
+			}
+		}
+	}
+	list := strings.Join(slices.Sorted(maps.Keys(known)), " ")
+	switch {
+	case strings.HasPrefix(q.NewestText(), "<handoff_request>"):
+		return providertest.Answer{Text: "<handoff>Facts: " + list + "</handoff>"}
+	case len(known) == facts:
+		return providertest.Answer{Text: list}
+	}
+	return providertest.Answer{Calls: []providertest.Call{{Name: "read", Arguments: arguments(args{"path": fmt.Sprintf("facts/%d.txt", len(known)+1)})}}}
 }

@@ -97,3 +97,64 @@ func TestFlow(t *testing.T) {
 		t.Errorf("%+v, %v", bad, err)
 	}
 }
+
+// A definition that names what follows it is spawned as a chain: the batons go
+// from one to the next, the last one's result is announced, and nobody sees the
+// conversation of another.
+func TestChainOfDefinitions(t *testing.T) {
+	file := func(name, next string) string {
+		return "---\nname: " + name + "\ndescription: x\ntools: [artifact_write, artifact_read]\ngoclaw:\n  version: 1\n" + next + "---\nYou are the " + name + "."
+	}
+	var announced string
+	w := newWired(t, providertest.WireOpenAI, func(q *providertest.Request) providertest.Answer {
+		first := q.FirstText()
+		write := func(name, text string) providertest.Answer {
+			if len(q.NewestResults()) > 0 {
+				return providertest.Answer{Text: "the words of " + name}
+			}
+			return providertest.Answer{Calls: []providertest.Call{{Name: "artifact_write", Arguments: fmt.Sprintf(`{"name":%q,"content":%q}`, name, text)}}}
+		}
+		switch {
+		case strings.Contains(q.System, "You are the researcher"):
+			return write("DISCOVERY.md", "boats float")
+		case strings.Contains(q.System, "You are the planner"):
+			if !strings.Contains(first, "boats float") || strings.Contains(first, "the words of") {
+				t.Errorf("the planner sees\n%s", first)
+			}
+			return write("PLAN.md", "1. build it")
+		case strings.Contains(q.System, "You are the executor"):
+			if !strings.Contains(first, "1. build it") || strings.Contains(first, "boats float") {
+				t.Errorf("the executor sees\n%s", first)
+			}
+			return providertest.Answer{Text: "built"}
+		case strings.Contains(q.NewestText(), "[Subagent:"):
+			announced += q.NewestText()
+			return providertest.Answer{Text: "told"}
+		case strings.HasSuffix(q.NewestText(), "a boat") && len(q.NewestResults()) == 0:
+			return providertest.Answer{Calls: []providertest.Call{{Name: "sessions_spawn", Arguments: `{"agent":"researcher","task":"make a boat","label":"boat"}`}}}
+		}
+		return providertest.Answer{Text: "ok"}
+	}, func(o *engine.Options) {
+		withArtifacts(o)
+		o.Rules.Definitions = catalogOf(t, map[string]string{
+			"r.md": file("researcher", "  next: planner with artifacts [DISCOVERY.md]\n"),
+			"p.md": file("planner", "  next: executor with artifacts [PLAN.md]\n"),
+			"e.md": file("executor", ""),
+		})
+	})
+	stop := (&rig{t: t, engine: w.engine}).start(t.Context())
+	defer stop()
+	w.turn(goclaw.TriggerUser, "a boat")
+	if !strings.Contains(announced, "[Subagent: boat] Complete.") || !strings.Contains(announced, "built") || strings.Count(announced, "[Subagent:") != 1 {
+		t.Errorf("announced: %s", announced)
+	}
+	runs, err := w.store.Runs(t.Context(), goclaw.RunFilter{Triggers: []goclaw.Trigger{goclaw.TriggerSpawn}})
+	if err != nil || len(runs) != 4 {
+		t.Fatalf("%d runs, %v", len(runs), err)
+	}
+	for _, r := range runs {
+		if r.State != goclaw.StateCompleted {
+			t.Errorf("%s: %s %s", r.Name(), r.State, r.Error)
+		}
+	}
+}

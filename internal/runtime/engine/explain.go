@@ -73,7 +73,11 @@ func (e *Engine) explainDefinition(ctx context.Context, q goclaw.ContextQuery) (
 	p := made.prompt
 	p.Sections = slices.Clone(p.Sections)
 	for _, s := range spec.Slices {
-		p.Sections = append(p.Sections, goclaw.Section{ID: "slice:" + s.Tag, Title: s.How, Source: s.Source, Tokens: s.Tokens, Text: s.Text})
+		source := s.Source
+		if s.Dropped > 0 {
+			source += fmt.Sprintf(" (%s; %d bytes left out)", s.How, s.Dropped)
+		}
+		p.Sections = append(p.Sections, goclaw.Section{ID: "slice:" + s.Tag, Source: source, Tokens: s.Tokens, Text: s.Text})
 	}
 	if w.Note != "" {
 		p.Warnings = append(slices.Clone(p.Warnings), w.Note)

@@ -269,3 +269,39 @@ func collectFacts(q *providertest.Request, facts int) providertest.Answer {
 	}
 	return providertest.Answer{Calls: []providertest.Call{{Name: "read", Arguments: arguments(args{"path": fmt.Sprintf("facts/%d.txt", len(known)+1)})}}}
 }
+
+// A typed worker's answer is JSON for the command line and over HTTP.
+func TestTypedWorkerFromOutside(t *testing.T) {
+	h := newE2E(t, providertest.WireOpenAI, func(q *providertest.Request) providertest.Answer {
+		if strings.Contains(q.NewestText(), `{"phase":"one"}`) {
+			return providertest.Answer{Text: "Here you are: {\"steps\": [\"dig\"], }"} // no JSON
+		}
+		return providertest.Answer{Text: `{"steps": ["dig"]}`}
+	})
+	h.file(filepath.Join(h.home, "agents", "stepper.md"), `---
+name: stepper
+description: Plans.
+tools: []
+goclaw:
+  input: {type: object, required: [phase], properties: {phase: {type: string}}}
+  output: {format: json, schema: {type: object, required: [steps], properties: {steps: {type: array, items: {type: string}}}}}
+---
+You plan.`)
+	var run struct {
+		RunID  string
+		Output struct{ Steps []string }
+	}
+	h.run("run", "--agent-definition", "stepper", "--input", `{"phase":"one"}`, "--json").decode(t, &run)
+	if len(run.Output.Steps) != 1 || h.server.Total() != 2 {
+		t.Errorf("%+v after %d requests", run, h.server.Total())
+	}
+	if bad := h.run("run", "--agent-definition", "stepper", "--input", `{"fase":"one"}`); bad.code != 2 || !strings.Contains(bad.stderr, `"phase"`) {
+		t.Errorf("%+v", bad)
+	}
+	g := h.gateway()
+	g.get("/api/runs/"+run.RunID, &run)
+	if len(run.Output.Steps) != 1 {
+		t.Errorf("%+v", run)
+	}
+	g.stop()
+}

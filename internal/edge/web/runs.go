@@ -45,13 +45,16 @@ func (s *server) listRuns(w http.ResponseWriter, r *http.Request) {
 type placedRun struct {
 	goclaw.Run
 	Position int `json:"position,omitempty"`
+
+	// Output is the result as JSON, of a worker whose answer has that form.
+	Output json.RawMessage `json:"output,omitempty"`
 }
 
 func (s *server) placed(ctx context.Context, runs ...goclaw.Run) ([]placedRun, error) {
 	places, err := s.Backend.Positions(ctx, runs)
 	placed := make([]placedRun, len(runs))
 	for i, run := range runs {
-		placed[i] = placedRun{run, places[run.ID]}
+		placed[i] = placedRun{run, places[run.ID], run.Info().Output}
 	}
 	return placed, err
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"goclaw"
@@ -195,11 +196,22 @@ func Cards(all []Definition, tools []string) []prompt.WorkerCard {
 			Name: d.Name, Description: strings.Join(strings.Fields(d.Description), " "),
 			Tools: filter(tools, Policy{Allow: d.ResolvedTools()}), Example: string(example),
 		}
+		if gone := d.lacks(tools); len(gone) > 0 {
+			cards[i].Description += " (It asks for tools that are not here: " + strings.Join(gone, ", ") + ".)"
+		}
 		if d.TimeoutSeconds != nil {
 			cards[i].TimeoutSeconds = *d.TimeoutSeconds
 		}
 	}
 	return cards
+}
+
+// lacks lists the tools that the file names and that there are not.
+func (d Definition) lacks(tools []string) []string {
+	if d.Tools.Allow == nil {
+		return nil
+	}
+	return slices.DeleteFunc(d.ResolvedTools(), func(t string) bool { return slices.Contains(tools, t) })
 }
 
 // exampleInput has the fields that the input must have.

@@ -175,6 +175,16 @@ func TestHandoffKeepsWhatWasFound(t *testing.T) {
 			if err != nil || len(artifacts) != handoffs || handoffs == 0 {
 				t.Errorf("%d hand-offs, %d artifacts, %v", handoffs, len(artifacts), err)
 			}
+			events, err := w.store.Events(t.Context(), run.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range events {
+				if e.Handoff != nil {
+					t.Logf("hand-off to attempt %d: %d model calls, context of %d tokens; its own call took %d in, %d out",
+						e.Handoff.Attempt, e.Handoff.Steps, e.Handoff.Before, e.Handoff.Call.Usage.Input, e.Handoff.Call.Usage.Output)
+				}
+			}
 			t.Logf("%d facts over %d steps: %d hand-offs, peak context %d tokens (limit %d), %d tokens in all (%d in, %d out)",
 				facts, v.noise+facts, handoffs, peak, limit, run.Usage.Input+run.Usage.Output, run.Usage.Input, run.Usage.Output)
 		})

@@ -196,7 +196,7 @@ func (a *app) start(ctx context.Context) {
 		}
 	})
 	a.done.Go(func() {
-		watcher{agents: a.settings.rules.Agents, catalog: a.settings.rules.Definitions, publish: a.publish, log: a.log}.run(ctx)
+		watcher{agents: a.settings.rules.Agents, library: a.settings.definitions, publish: a.publish, log: a.log}.run(ctx)
 	})
 	a.done.Go(func() { rest(ctx) })
 }

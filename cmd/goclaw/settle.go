@@ -36,9 +36,11 @@ type settings struct {
 	rules    definition.Rules
 	trust    *trust.Store
 	skills   *skillset
-	exec     config.Exec
-	addr     string
-	token    string // of the environment or the configuration; "" leaves the home's
+
+	definitions *library
+	exec        config.Exec
+	addr        string
+	token       string // of the environment or the configuration; "" leaves the home's
 
 	prompting prompting
 
@@ -238,14 +240,15 @@ func (t headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (s *settings) addRules(c *cli, cfg config.Config) error {
+	s.definitions = s.library(cfg, func(workspace string) bool {
+		ok, err := s.trust.Trusted(workspace) // what can't be read is not trusted; agents list says why
+		return ok && err == nil
+	})
 	s.rules = definition.Rules{
 		Agents: map[string]definition.Agent{}, Tools: mainTools, WorkerTools: workerTools,
 		SpawnTools: sessions.SpawnTools(), MainFiles: prompt.MainFiles(), WorkerFiles: prompt.WorkerFiles(),
 		ResolveModel: s.models.Resolve,
-		Definitions: s.library(cfg, func(workspace string) bool {
-			ok, err := s.trust.Trusted(workspace) // what can't be read is not trusted; agents list says why
-			return ok && err == nil
-		}).catalog,
+		Definitions:  s.definitions.catalog,
 	}
 	if cfg.Context.Files != nil {
 		s.rules.MainFiles = cfg.Context.Files

@@ -15,20 +15,20 @@ import (
 const watchEvery = 500 * time.Millisecond
 
 // watcher tells, as it happens, that a definition file was broken, and that it
-// is mended again.
+// is mended again. It parses nothing while no file changes.
 type watcher struct {
 	agents  map[string]definition.Agent
-	catalog func(workspace string) definition.Catalog
+	library *library
 	publish func(goclaw.Notice)
 	log     *slog.Logger
 }
 
-// run watches until ctx ends. What is broken at the start is told by the first
-// prompt that it is missing from.
+// run watches until ctx ends. What was broken before is told with the first
+// change, and by the first prompt that it is missing from.
 func (w watcher) run(ctx context.Context) {
-	known := map[string][]string{}
+	stamps, broken := map[string]int64{}, map[string][]string{}
 	for id, a := range w.agents {
-		known[id] = w.catalog(a.Workspace).Broken()
+		stamps[id] = w.library.scanner.Stamp(a.Workspace)
 	}
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -39,9 +39,13 @@ func (w watcher) run(ctx context.Context) {
 		case <-tick.C:
 		}
 		for id, a := range w.agents {
-			now := w.catalog(a.Workspace).Broken()
-			w.tell(id, known[id], now)
-			known[id] = now
+			stamp := w.library.scanner.Stamp(a.Workspace)
+			if stamp == stamps[id] {
+				continue
+			}
+			now := w.library.catalog(a.Workspace).Broken()
+			w.tell(id, broken[id], now)
+			stamps[id], broken[id] = stamp, now
 		}
 	}
 }

@@ -213,3 +213,30 @@ func TestBuiltins(t *testing.T) {
 		t.Error("there is none")
 	}
 }
+
+// A stamp changes with every change that a List would find, once it has looked.
+func TestStamp(t *testing.T) {
+	home := t.TempDir()
+	s := definitions.New(definitions.Options{Home: home})
+	file := filepath.Join(home, "a.md")
+	last := s.Stamp("")
+	changes := func(what string, change func() error) {
+		t.Helper()
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		now := s.Stamp("")
+		if now == last {
+			t.Errorf("%s: nothing has changed", what)
+		}
+		s.List("")
+		last = s.Stamp("")
+		if again := s.Stamp(""); again != last {
+			t.Errorf("%s: it changes by itself", what)
+		}
+	}
+	changes("a new file", func() error { return os.WriteFile(file, []byte("x"), 0o600) })
+	changes("another text", func() error { return os.WriteFile(file, []byte("xy"), 0o600) })
+	changes("another time", func() error { return os.Chtimes(file, time.Now(), time.Now().Add(time.Hour)) })
+	changes("no file", func() error { return os.Remove(file) })
+}

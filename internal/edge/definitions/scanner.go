@@ -69,6 +69,7 @@ type Scanner struct {
 	mu     sync.Mutex
 	serial uint64
 	cache  map[string]map[string]entry // by folder, by path
+	seen   map[string][]string         // what the last List found, by folder
 }
 
 // entry is a file as it was read. It holds while time, size and inode do.
@@ -79,7 +80,7 @@ type entry struct {
 
 // New returns a Scanner that has read nothing yet.
 func New(opts Options) *Scanner {
-	return &Scanner{opts: opts, cache: map[string]map[string]entry{}}
+	return &Scanner{opts: opts, cache: map[string]map[string]entry{}, seen: map[string][]string{}}
 }
 
 // folder is one place of a scope.
@@ -121,7 +122,7 @@ func (s *Scanner) Stamp(workspace string) (sum int64) {
 	for _, f := range s.folders(workspace) {
 		at := filepath.Join(f.root, filepath.FromSlash(f.dir))
 		add(at)
-		for place := range s.cache[at] {
+		for _, place := range s.seen[at] {
 			add(place)
 			if dir := filepath.Dir(place); dir != at {
 				add(dir)
@@ -229,6 +230,10 @@ func (s *Scanner) scan(f folder) []File {
 		files = append(files, refuse("the folder can't be read: "+reason(walk), "check its permissions")...)
 	}
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	s.seen[at] = make([]string, len(files))
+	for i, file := range files {
+		s.seen[at][i] = file.Path
+	}
 	return files
 }
 

@@ -193,7 +193,7 @@ type EndEvent struct {
 // Section is one ordered piece of a prompt.
 type Section struct {
 	ID     string `json:"id"`
-	Title  string `json:"title,omitempty"`
+	Title  string `json:"title"`
 	Source string `json:"source"` // built-in, or the file it comes from
 	Stable bool   `json:"stable"`
 	Tokens int    `json:"tokens"` // four bytes each

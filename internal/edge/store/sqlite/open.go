@@ -151,7 +151,10 @@ func createFile(path string) error {
 }
 
 func (s *Store) pool(size int, pragmas ...string) (*sql.DB, error) {
-	q := url.Values{"_pragma": append([]string{fmt.Sprintf("busy_timeout(%d)", busyTimeoutMs)}, pragmas...)}
+	q := url.Values{"_pragma": append([]string{
+		fmt.Sprintf("busy_timeout(%d)", busyTimeoutMs),
+		"temp_store(memory)", // a process that is killed must leave no file behind, not even for a moment
+	}, pragmas...)}
 	name := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(s.path), RawQuery: q.Encode()}
 	connector, err := driver.NewConnector(name.String())
 	if err != nil {

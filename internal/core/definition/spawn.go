@@ -74,11 +74,23 @@ func (c Catalog) Spawnable() []Definition {
 	return all
 }
 
+// Untrusted counts the files of a workspace that its person does not trust.
+func (c Catalog) Untrusted() int {
+	n := 0
+	for _, d := range c.All() {
+		if !d.Trusted {
+			n++
+		}
+	}
+	return n
+}
+
 // Broken says of each file that is rejected what is wrong, for its person.
+// Files that are not trusted are not used anyway.
 func (c Catalog) Broken() []string {
 	var lines []string
 	for _, d := range c.All() {
-		if d.Status == StatusRejected {
+		if d.Status == StatusRejected && d.Trusted {
 			lines = append(lines, "definition: "+d.Blocked())
 		}
 	}

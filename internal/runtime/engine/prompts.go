@@ -103,7 +103,7 @@ func (e *Engine) gather(p goclaw.Profile) (from ingredients, err error) {
 		from.workers = definition.Cards(catalog.Spawnable(), e.o.Rules.Tools)
 		from.warnings = append(from.warnings, catalog.Broken()...)
 		if n := catalog.Untrusted(); n > 0 {
-			from.warnings = append(from.warnings, fmt.Sprintf("%d definitions that come with this workspace are not used: it is not trusted; look at them (goclaw agents list) and trust it with: goclaw trust %s", n, p.Workspace))
+			from.warnings = append(from.warnings, fmt.Sprintf("%d of this workspace's definitions are not used: it is not trusted; look at them (goclaw agents list) and trust it with: goclaw trust %s", n, p.Workspace))
 		}
 	}
 	return from, nil

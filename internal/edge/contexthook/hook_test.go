@@ -115,7 +115,7 @@ func TestRequest(t *testing.T) {
 	want := map[string]any{
 		"session": "agent:main:api:user:bob", "agent": "main", "kind": "api", "model": "demo/offline",
 		"sections": []any{
-			map[string]any{"id": "identity", "source": "built-in", "stable": true, "tokens": 4.0, "text": "You are it <&>"},
+			map[string]any{"id": "identity", "title": "", "source": "built-in", "stable": true, "tokens": 4.0, "text": "You are it <&>"},
 			map[string]any{"id": "safety", "title": "Safety", "source": "built-in", "stable": true, "tokens": 1.0, "text": "ü"},
 		},
 	}

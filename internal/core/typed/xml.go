@@ -147,9 +147,10 @@ func completed(o definition.Output, text string, r roots, stop goclaw.StopReason
 		}
 	}
 	// A tag within a line may only be talked of; of two roots, the stop
-	// sequence has ended the inner one.
+	// sequence has ended the inner one. What holds another open root is none
+	// that a reader could tell from it.
 	for _, candidates := range [][]int{lines, behind} {
-		if len(candidates) == 1 {
+		if len(candidates) == 1 && candidates[0] == behind[len(behind)-1] {
 			return span{candidates[0], len(text)}, true
 		}
 	}

@@ -238,16 +238,18 @@ func (g *Gateway) History(ctx context.Context, key goclaw.SessionKey) ([]goclaw.
 	if err != nil || key.IsWorker() {
 		return logs, err
 	}
-	for _, l := range logs {
-		for i, e := range l.Events {
+	shown := slices.Clone(logs) // the record's own may be shared
+	for k := range shown {
+		shown[k].Events = slices.Clone(shown[k].Events)
+		for i, e := range shown[k].Events {
 			if e.Model != nil {
 				said := *e.Model
 				said.Message = turn.Untagged(said.Message)
-				l.Events[i].Model = &said
+				shown[k].Events[i].Model = &said
 			}
 		}
 	}
-	return logs, nil
+	return shown, nil
 }
 
 // Status describes the process.

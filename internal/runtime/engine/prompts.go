@@ -2,9 +2,6 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -139,11 +136,9 @@ func (c *prompts) make(key string, from ingredients, assemble func() goclaw.Prom
 
 func finished(from ingredients, p goclaw.Prompt) (a assembled, err error) {
 	a = assembled{from: from, prompt: p, system: prompt.Render(p)}
-	if a.blob.Data, err = json.Marshal(p); err != nil {
-		return assembled{}, fmt.Errorf("encode prompt: %w", err)
+	if a.blob, err = blobOf("prompt", p); err != nil {
+		return assembled{}, err
 	}
-	sum := sha256.Sum256(a.blob.Data)
-	a.blob.SHA256 = hex.EncodeToString(sum[:])
 	return a, nil
 }
 

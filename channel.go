@@ -17,6 +17,10 @@ type Inbound struct {
 
 	// Model overrides the session's model for this turn.
 	Model string `json:"model,omitempty"`
+
+	// Caller are tools of this turn that the sender runs itself: the run waits
+	// for their results (WaitCaller).
+	Caller []ToolSpec `json:"-"`
 }
 
 // Receipt answers an Inbound. Exactly one of Run and Reply is set: a slash

@@ -245,6 +245,7 @@ const (
 	NoticeRetry      NoticeKind = "retry"       // the call is made again later: the provider, a rate, a budget or a pause says so
 	NoticeWarning    NoticeKind = "warning"     // something of the context was cut, refused or is wrong; said once until it changes
 	NoticeCompact    NoticeKind = "compact"     // the session was compacted; Text says how
+	NoticeEvent      NoticeKind = "event"       // an event was recorded: Event is it
 	NoticeLag        NoticeKind = "lag"         // this subscriber was too slow; some notices were dropped
 )
 
@@ -258,4 +259,5 @@ type Notice struct {
 	Run     *Run        `json:"run,omitempty"`
 	Call    *ToolCall   `json:"call,omitempty"`
 	Result  *ToolResult `json:"result,omitempty"`
+	Event   *Event      `json:"event,omitempty"`
 }

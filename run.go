@@ -85,6 +85,7 @@ type WaitReason string
 const (
 	WaitWorkers WaitReason = "workers" // its own workers' ends, or a message to it
 	WaitPerson  WaitReason = "person"  // restartPolicy ask: someone resumes or cancels it
+	WaitCaller  WaitReason = "caller"  // results of tools that the sender of the message runs itself
 )
 
 // RestartPolicy says what becomes of a run whose process died.
@@ -189,6 +190,9 @@ type Profile struct {
 
 	// Answer is the form of the result: json, xml, or "" for free text.
 	Answer string `json:"answer,omitempty"`
+
+	// Caller are tools that whoever sent the message runs itself, sorted by name.
+	Caller []ToolSpec `json:"caller,omitempty"`
 }
 
 // Handoff bounds a worker's context, in tokens of the request.
@@ -308,6 +312,7 @@ type InboxKind string
 const (
 	ItemAnnouncement InboxKind = "announcement" // a finished run's result, for its requester
 	ItemSteer        InboxKind = "steer"        // a message to a worker that is under way
+	ItemResults      InboxKind = "results"      // the results of its caller's tools, for the run Group: Text is a JSON list of ToolResult
 )
 
 // InboxItem is something on its way into a session's transcript: exactly one

@@ -17,6 +17,10 @@ type Outcome struct {
 	// Unfinished counts workers that had not ended or not been announced when
 	// the outcome was taken.
 	Unfinished int `json:"unfinished"`
+
+	// Calls are what the caller is to run itself before the turn goes on; its
+	// Status is waiting then.
+	Calls []ToolCall `json:"calls,omitempty"`
 }
 
 // RunInfo is the summary of a run that scripts may rely on (spec section 12).

@@ -315,6 +315,14 @@ const (
 	ItemResults      InboxKind = "results"      // the results of its caller's tools, for the run Group: Text is a JSON list of ToolResult
 )
 
+// Wakes is what an unended run waits for that an item of the kind ends.
+func (k InboxKind) Wakes() WaitReason {
+	if k == ItemResults {
+		return WaitCaller
+	}
+	return WaitWorkers
+}
+
 // InboxItem is something on its way into a session's transcript: exactly one
 // run of the session takes it.
 type InboxItem struct {

@@ -38,8 +38,10 @@ func (p Policy) Failed(items []goclaw.InboxItem, why string, now goclaw.Millis) 
 
 // Ready splits the pending items of one session into those to announce now and
 // the moment at which the next will be (0: only an event can make one ready).
+// Results of a caller's tools are for the one run that waits for them.
 func Ready(items []goclaw.InboxItem, now goclaw.Millis, p Policy) (ready []goclaw.InboxItem, next goclaw.Millis) {
 	first := map[string]goclaw.Millis{}
+	items = slices.DeleteFunc(slices.Clone(items), func(it goclaw.InboxItem) bool { return it.Kind == goclaw.ItemResults })
 	for _, it := range items {
 		k := bundle(it)
 		if t, ok := first[k]; !ok || it.CreatedAt < t {

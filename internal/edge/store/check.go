@@ -94,10 +94,11 @@ func CheckMark(state string) error {
 
 // CheckSuspension refuses a suspension that waits for nothing known.
 func CheckSuspension(s goclaw.Suspension) error {
-	if s.For != goclaw.WaitWorkers && s.For != goclaw.WaitPerson {
-		return fmt.Errorf("a run can't wait for %q", s.For)
+	switch s.For {
+	case goclaw.WaitWorkers, goclaw.WaitPerson, goclaw.WaitCaller:
+		return nil
 	}
-	return nil
+	return fmt.Errorf("a run can't wait for %q", s.For)
 }
 
 // Posted returns the item as it is stored for the run of session, or why it

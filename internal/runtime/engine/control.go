@@ -21,7 +21,7 @@ func (e *Engine) Steer(ctx context.Context, id, text, from, key string) (goclaw.
 	if err != nil {
 		return goclaw.Run{}, err
 	}
-	if run.Trigger != goclaw.TriggerSpawn {
+	if !run.Session.IsWorker() {
 		return goclaw.Run{}, goclaw.BadRequest(fmt.Sprintf("run %.8s is a turn of %s, no worker; write to that session instead", run.ID, run.Session))
 	}
 	if key == "" {

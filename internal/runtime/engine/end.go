@@ -42,7 +42,7 @@ func (j *job) close(a turn.Action, ending goclaw.Ending, last []goclaw.Event) er
 	if ending.Return = j.returned(r, last); ending.Return != nil {
 		said.Returned = true
 	}
-	stopped := r.Trigger == goclaw.TriggerSpawn && (r.State == goclaw.StateCancelled || r.State == goclaw.StateTimeout)
+	stopped := r.Session.IsWorker() && (r.State == goclaw.StateCancelled || r.State == goclaw.StateTimeout)
 	if stopped {
 		ending.Cascade = "its requester was stopped"
 	}
@@ -107,11 +107,16 @@ func (j *job) returned(r goclaw.Run, last []goclaw.Event) *goclaw.Return {
 // lastWords takes the messages that came too late for a worker that is being
 // stopped: nobody else would.
 func (j *job) lastWords(ending *goclaw.Ending, said *goclaw.EndEvent) error {
-	if j.r.Trigger != goclaw.TriggerSpawn || ending.IfQuiet {
+	stray, err := j.strayResults()
+	if err != nil {
+		return err
+	}
+	ending.Consume = append(ending.Consume, stray...)
+	if !j.r.Session.IsWorker() || ending.IfQuiet {
 		return nil
 	}
 	var items []goclaw.InboxItem
-	err := j.persist(func(ctx context.Context) (err error) {
+	err = j.persist(func(ctx context.Context) (err error) {
 		items, err = j.e.o.Store.Pending(ctx, j.r.Session)
 		return err
 	})

@@ -26,7 +26,7 @@ const (
 // callModel makes one model call and records the reply: with the intents of
 // its tool calls, or, when it is final, with the run's end.
 func (j *job) callModel() error {
-	if j.r.Trigger == goclaw.TriggerSpawn {
+	if j.r.Session.IsWorker() {
 		if _, err := j.takeInputs(); err != nil {
 			return err
 		}

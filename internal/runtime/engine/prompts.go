@@ -62,7 +62,7 @@ func (e *Engine) assemble(ctx context.Context, session goclaw.SessionKey, p gocl
 	from.body = body
 	made, err := e.prompts.make(promptKey(session, p), from, func() goclaw.Prompt {
 		made := prompt.Assemble(prompt.Input{
-			Profile: p, Session: session, Files: from.files, Tools: e.specs(p.Tools), Skills: from.skills,
+			Profile: p, Session: session, Files: from.files, Tools: append(e.specs(p.Tools), p.Caller...), Skills: from.skills,
 			Facts: e.o.Facts, Replaced: from.replaced, Body: from.body, Workers: from.workers,
 		})
 		made.Warnings = append(made.Warnings, from.warnings...)
@@ -144,9 +144,14 @@ func finished(from ingredients, p goclaw.Prompt) (a assembled, err error) {
 
 // promptKey names all that a prompt takes from a session and a profile.
 func promptKey(session goclaw.SessionKey, p goclaw.Profile) string {
+	var caller []string
+	for _, t := range p.Caller {
+		caller = append(caller, t.Name, t.Description, string(t.Schema))
+	}
 	return strings.Join([]string{
 		string(session.Kind), p.Agent, p.Workspace, p.Model, p.Thinking, string(p.PromptMode), p.Definition,
 		strings.Join(p.Tools, ","), strings.Join(p.Inherit, ","),
+		strings.Join(caller, "\x00"),
 	}, "\x00")
 }
 

@@ -24,7 +24,7 @@ func (j *job) afford(req *goclaw.ModelRequest, billed bool) error {
 	}
 	price, known := j.e.o.Prices(j.r.Profile.Model)
 	wanted := budget.Ask{
-		Model: j.r.Profile.Model, Budget: j.r.Profile.Budget, Worker: j.r.Trigger == goclaw.TriggerSpawn,
+		Model: j.r.Profile.Model, Budget: j.r.Profile.Budget, Worker: j.r.Session.IsWorker(),
 		Input: j.weigh(*req), MaxTokens: req.MaxTokens,
 	}
 	wanted.Spent = j.spent(wanted.Input)

@@ -229,14 +229,20 @@ func (e *Engine) Submit(ctx context.Context, in goclaw.Inbound) (goclaw.Run, err
 		return goclaw.Run{}, err
 	}
 	profile.Pinned, profile.Message = in.Model != "", in.MessageID
+	if err := e.offer(&profile, in.Caller); err != nil {
+		return goclaw.Run{}, err
+	}
 	key := in.Key
 	if key != "" {
 		key = "inbound:" + in.Session.String() + ":" + key
 	}
-	run, _, err := e.Accept(ctx, goclaw.Acceptance{
+	run, created, err := e.Accept(ctx, goclaw.Acceptance{
 		Run: goclaw.Run{Session: in.Session, Trigger: goclaw.TriggerUser, Task: in.Text, Profile: profile},
 		Key: key,
 	})
+	if err == nil && created {
+		err = e.supersede(ctx, run)
+	}
 	return run, err
 }
 

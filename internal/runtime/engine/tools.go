@@ -31,8 +31,7 @@ func (j *job) intents(calls []goclaw.ToolCall) (events []goclaw.Event, circling 
 			events = append(events, goclaw.Event{Kind: goclaw.EventResult, Result: &res})
 			continue
 		}
-		spec := j.e.tools[c.Name].Spec()
-		good.Calls = append(good.Calls, goclaw.Intent{CallID: c.ID, Name: c.Name, Idempotent: spec.Idempotent})
+		good.Calls = append(good.Calls, goclaw.Intent{CallID: c.ID, Name: c.Name, Idempotent: j.idempotent(c)})
 	}
 	if len(good.Calls) > 0 {
 		events = append([]goclaw.Event{{Kind: goclaw.EventIntent, Intent: &good}}, events...)
@@ -42,6 +41,9 @@ func (j *job) intents(calls []goclaw.ToolCall) (events []goclaw.Event, circling 
 
 // check says what is wrong with a call, or "".
 func (j *job) check(c goclaw.ToolCall) string {
+	if t := j.offered(c.Name); t != nil {
+		return checkOffered(*t, c)
+	}
 	if !slices.Contains(j.r.Profile.Tools, c.Name) || j.e.tools[c.Name] == nil {
 		return fmt.Sprintf("the tool %q is not available here; available: %s", c.Name, strings.Join(j.r.Profile.Tools, ", "))
 	}
@@ -112,13 +114,15 @@ func (j *job) callTools(calls []goclaw.ToolCall) error {
 	return err
 }
 
+// idempotent reports whether a call may be made again. To call a caller's tool
+// is to look whether the caller has given its result.
 func (j *job) idempotent(c goclaw.ToolCall) bool {
 	t := j.e.tools[c.Name]
-	return t != nil && t.Spec().Idempotent
+	return j.offered(c.Name) != nil || t != nil && t.Spec().Idempotent
 }
 
 func (j *job) parallel(c goclaw.ToolCall) bool {
-	return j.idempotent(c) && !j.e.tools[c.Name].Spec().Ordered
+	return j.idempotent(c) && (j.offered(c.Name) != nil || !j.e.tools[c.Name].Spec().Ordered)
 }
 
 // callTogether returns the calls that have no result yet.
@@ -164,7 +168,7 @@ func (j *job) callTool(c goclaw.ToolCall) (*goclaw.WaitingEvent, error) {
 		return nil, j.ctx.Err() // not worth recording: it can run again
 	}
 	if res.Suspend != nil && j.idempotent(c) {
-		return res.Suspend, nil
+		return res.Suspend, abandoned(c, res.Suspend)
 	}
 	if res.Again != nil {
 		res = goclaw.ToolError(errorJSON(res.Again.Error()))
@@ -183,6 +187,9 @@ func (j *job) callTool(c goclaw.ToolCall) (*goclaw.WaitingEvent, error) {
 
 // invoke never panics: a tool's bug is a failed call, and logged.
 func (j *job) invoke(c goclaw.ToolCall) (res goclaw.ToolResult) {
+	if j.offered(c.Name) != nil {
+		return j.fromCaller(c)
+	}
 	tool := j.e.tools[c.Name]
 	if tool == nil {
 		return goclaw.ToolError(errorJSON(fmt.Sprintf("the tool %q does not exist any more", c.Name)))

@@ -18,7 +18,7 @@ var errSuspended = errors.New("the run waits")
 // takes what came, or gives its slot back and waits for it. last are events
 // that are to be recorded in any case.
 func (j *job) finish(a turn.Action, last ...goclaw.Event) error {
-	if j.r.Trigger != goclaw.TriggerSpawn || a.State != goclaw.StateCompleted {
+	if !j.r.Session.IsWorker() || a.State != goclaw.StateCompleted {
 		return j.end(a, last...)
 	}
 	if back, err := j.answer(&a, last); err != nil || back {

@@ -16,13 +16,15 @@ const lookAgain = 500 * time.Millisecond
 
 // Await blocks until the run has ended and, with workers, until every run that
 // it and the turns after it started has ended, was announced, and was answered.
+// It also returns when the run waits for its caller: Calls are set then.
 // What is parked waits for a person, not for time: Await does not wait for it.
 // Its error is ctx's, which comes with the outcome so far, or the store's.
 func (g *Gateway) Await(ctx context.Context, id string, workers bool) (goclaw.Outcome, error) {
 	sub, stop := context.WithCancel(ctx)
 	defer stop()
 	notices := g.o.Feed.Subscribe(sub, func(n goclaw.Notice) bool {
-		return n.Kind == goclaw.NoticeRun && n.Run != nil && n.Run.State.Ended() && (workers || strings.HasPrefix(n.RunID, id))
+		return n.Kind == goclaw.NoticeRun && n.Run != nil && (n.Run.State.Ended() || n.Run.WaitsFor == goclaw.WaitCaller) &&
+			(workers || strings.HasPrefix(n.RunID, id))
 	})
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
@@ -31,6 +33,12 @@ func (g *Gateway) Await(ctx context.Context, id string, workers bool) (goclaw.Ou
 		first, err := g.o.Record.Run(ctx, id)
 		if err != nil {
 			return goclaw.Outcome{}, err
+		}
+		if calls, err := g.callerCalls(ctx, first); err != nil || len(calls) > 0 {
+			return goclaw.Outcome{
+				Session: first.Session, Status: first.State, Turns: 1, Replies: []string{}, Runs: []goclaw.RunInfo{},
+				Usage: first.Usage, Calls: calls,
+			}, err
 		}
 		if first.State.Ended() { // before that there is nothing to gather
 			out, done, err := g.outcome(ctx, first, workers)

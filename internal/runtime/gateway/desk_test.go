@@ -100,6 +100,10 @@ func (r *runner) SpawnFor(ctx context.Context, key goclaw.SessionKey, q goclaw.S
 	return goclaw.SpawnReply{Status: "accepted", RunID: run.ID}, err
 }
 
+func (r *runner) AnswerCalls(ctx context.Context, id string, results []goclaw.ToolResult) (goclaw.Run, error) {
+	return goclaw.Run{}, fmt.Errorf("%d results for %s: %w", len(results), id, goclaw.ErrEnded)
+}
+
 func (r *runner) Cancel(ctx context.Context, id, why string, cascade bool) ([]goclaw.Run, error) {
 	run, err := r.desk.store.Run(ctx, id)
 	if err != nil {

@@ -31,6 +31,8 @@ type Intake interface {
 	// once ("" is none) spawns once.
 	SpawnFor(ctx context.Context, key goclaw.SessionKey, q goclaw.SpawnRequest, once string) (goclaw.SpawnReply, error)
 	Cancel(ctx context.Context, id, why string, cascade bool) ([]goclaw.Run, error)
+	// AnswerCalls hands in the results of a caller's own tools.
+	AnswerCalls(ctx context.Context, run string, results []goclaw.ToolResult) (goclaw.Run, error)
 	// RunFlow starts a flow for a person; its run's result says what came of it.
 	RunFlow(ctx context.Context, key goclaw.SessionKey, f flow.Flow, input json.RawMessage, once string) (goclaw.SpawnReply, error)
 }

@@ -50,7 +50,7 @@ func (s *Store) groupOpen(group string) bool {
 	})
 }
 
-// Post adds an item for the run, which it wakes if that waits for its workers.
+// Post adds an item for the run, which it wakes if that waits for such.
 // An item without a session or kind gets the run's, and is a message to it.
 func (s *Store) Post(ctx context.Context, run string, item goclaw.InboxItem) error {
 	return s.do(ctx, "post to run", func() error {
@@ -69,7 +69,7 @@ func (s *Store) Post(ctx context.Context, run string, item goclaw.InboxItem) err
 			return fmt.Errorf("run %s: %w", run, goclaw.ErrEnded)
 		}
 		s.inbox = append(s.inbox, &item)
-		if r.State == goclaw.StateWaiting && r.WaitsFor == goclaw.WaitWorkers {
+		if r.State == goclaw.StateWaiting && r.WaitsFor == item.Kind.Wakes() {
 			r.WakeAt = store.Sooner(r.WakeAt, item.CreatedAt)
 		}
 		return nil

@@ -52,7 +52,7 @@ func (s *Store) Pending(ctx context.Context, session goclaw.SessionKey) ([]gocla
 	return items, err
 }
 
-// Post adds an item for the run, which it wakes if that waits for its workers.
+// Post adds an item for the run, which it wakes if that waits for such.
 // An item without a session or kind gets the run's, and is a message to it.
 func (s *Store) Post(ctx context.Context, run string, item goclaw.InboxItem) error {
 	return s.write(ctx, "post to run", func(t *tx) error {
@@ -74,7 +74,7 @@ func (s *Store) Post(ctx context.Context, run string, item goclaw.InboxItem) err
 			return fmt.Errorf("run %s: %w", run, goclaw.ErrEnded)
 		}
 		t.putItem(posted)
-		if r.State == goclaw.StateWaiting && r.WaitsFor == goclaw.WaitWorkers {
+		if r.State == goclaw.StateWaiting && r.WaitsFor == posted.Kind.Wakes() {
 			t.wakeAt(r.Ordinal, r.WakeAt, posted.CreatedAt)
 		}
 		t.wake(run)

@@ -54,15 +54,15 @@ func (s *Store) Pending(ctx context.Context, session goclaw.SessionKey) ([]gocla
 	return items, err
 }
 
-// Post adds an item for the run, which it wakes if that waits for its workers.
+// Post adds an item for the run, which it wakes if that waits for such.
 // An item without a session or kind gets the run's, and is a message to it.
 func (s *Store) Post(ctx context.Context, run string, item goclaw.InboxItem) error {
 	return s.write(ctx, "post to run", func(ctx context.Context, t *tx) error {
 		var ordinal int64
-		var session string
-		var over, waits, known bool
+		var session, waits string
+		var over, known bool
 		err := t.row(ctx, `SELECT ordinal, session_key, finished_at IS NOT NULL OR cancel_at IS NOT NULL,
-				state = 'waiting' AND waits_for = 'workers', EXISTS (SELECT 1 FROM inbox WHERE id = ?2)
+				iif(state = 'waiting', waits_for, ''), EXISTS (SELECT 1 FROM inbox WHERE id = ?2)
 			FROM runs WHERE id = ?1`, []any{run, item.ID}, &ordinal, &session, &over, &waits, &known)
 		if errors.Is(err, sql.ErrNoRows) {
 			return fmt.Errorf("run %s: %w", run, goclaw.ErrNotFound)
@@ -84,7 +84,7 @@ func (s *Store) Post(ctx context.Context, run string, item goclaw.InboxItem) err
 		case over:
 			return fmt.Errorf("run %s: %w", run, goclaw.ErrEnded)
 		}
-		if err := t.insertItem(ctx, posted); err != nil || !waits {
+		if err := t.insertItem(ctx, posted); err != nil || waits != string(posted.Kind.Wakes()) {
 			return err
 		}
 		return t.wakeAt(ctx, ordinal, posted.CreatedAt)

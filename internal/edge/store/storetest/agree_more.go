@@ -46,7 +46,7 @@ func (p *pair) suspend(rt *rapid.T) {
 	f := p.fence(rt)
 	w := goclaw.Suspension{
 		Batch: p.batch(rt, f.Run), Until: p.soon(rt),
-		For: rapid.SampledFrom([]goclaw.WaitReason{goclaw.WaitWorkers, goclaw.WaitWorkers, goclaw.WaitPerson, "else"}).Draw(rt, "for"),
+		For: rapid.SampledFrom([]goclaw.WaitReason{goclaw.WaitWorkers, goclaw.WaitWorkers, goclaw.WaitPerson, goclaw.WaitCaller, "else"}).Draw(rt, "for"),
 	}
 	// Mostly it has seen what is there.
 	if run, err := p.Model.Run(p.ctx, f.Run); err == nil {
@@ -68,6 +68,7 @@ func (p *pair) suspend(rt *rapid.T) {
 
 func (p *pair) post(rt *rapid.T) {
 	run, item := p.runID(rt), goclaw.InboxItem{ID: p.id("item"), Text: "left", CreatedAt: p.now}
+	item.Kind = rapid.SampledFrom([]goclaw.InboxKind{"", goclaw.ItemSteer, goclaw.ItemResults}).Draw(rt, "kind")
 	if rapid.IntRange(0, 9).Draw(rt, "again") == 0 {
 		item.ID = p.item(rt)
 	}

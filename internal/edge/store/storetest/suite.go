@@ -86,6 +86,7 @@ func waitingExamples() []example {
 		{"suspend unless woken", testSuspendWoken},
 		{"suspend leaves artifacts", testSuspendArtifacts},
 		{"suspend until the deadline", testSuspendDeadline},
+		{"suspend for the caller", testSuspendForCaller},
 		{"wake by the last of a group", testWakeTogether},
 		{"end with all below", testEndCascade},
 		{"suspend refuses", testSuspendRefuses},

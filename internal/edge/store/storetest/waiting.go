@@ -110,6 +110,16 @@ func testSuspendDeadline(w *world) {
 	}
 }
 
+// testSuspendForCaller: only results wake a run that waits for its caller.
+func testSuspendForCaller(w *world) {
+	run := w.begin(w.turn("asks", "a"), "o")
+	w.ok(w.Suspend(w.Context(), run.Fence(), goclaw.Suspension{For: goclaw.WaitCaller, Until: w.now + 100, Batch: goclaw.Batch{Now: w.now}}))
+	w.ok(w.Post(w.Context(), "asks", goclaw.InboxItem{ID: "m", Kind: goclaw.ItemSteer, CreatedAt: w.now}))
+	w.wakesAt("asks", w.now+100, "a message")
+	w.ok(w.Post(w.Context(), "asks", goclaw.InboxItem{ID: "r", Kind: goclaw.ItemResults, CreatedAt: w.now + 1}))
+	w.wakesAt("asks", w.now+1, "a result")
+}
+
 // testWakeTogether: only who is announced together with the one that ends is
 // waited for.
 func testWakeTogether(w *world) {

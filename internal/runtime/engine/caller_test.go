@@ -1,0 +1,156 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"goclaw"
+	"goclaw/internal/edge/store/memory"
+	"goclaw/internal/runtime/feed"
+	"goclaw/internal/runtime/gateway"
+)
+
+var weather = goclaw.ToolSpec{
+	Name: "weather", Description: "The weather of a place",
+	Schema: json.RawMessage(`{"type":"object","properties":{"place":{"type":"string"}},"required":["place"]}`),
+}
+
+// await is what the caller of the turn gets to see next.
+func await(t *testing.T, r *rig, run string) goclaw.Outcome {
+	t.Helper()
+	g := gateway.New(gateway.Options{Record: r.store.(gateway.Record), Feed: feed.New()})
+	out, err := g.Await(t.Context(), run, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func offer(t *testing.T, r *rig, text string, tools ...goclaw.ToolSpec) goclaw.Run {
+	t.Helper()
+	run, err := r.engine.Submit(t.Context(), goclaw.Inbound{Session: goclaw.MainKey("main"), Text: text, Caller: tools})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// asksForWeather calls the caller's tool twice beside one of the gateway's, once
+// for a place that is no text, and then says what it was given.
+func asksForWeather(_ context.Context, q goclaw.ModelRequest) (goclaw.ModelReply, error) {
+	if strings.HasSuffix(lastText(q), "ask") {
+		return calls(
+			goclaw.ToolCall{ID: "a", Name: "weather", Arguments: `{"place":"Ulm"}`},
+			goclaw.ToolCall{ID: "n", Name: "read_note", Arguments: `{}`},
+			goclaw.ToolCall{ID: "b", Name: "weather", Arguments: `{"place":"Bonn"}`},
+			goclaw.ToolCall{ID: "c", Name: "weather", Arguments: `{"place":7}`},
+		)
+	}
+	var said []string
+	for _, p := range q.Messages[len(q.Messages)-1].Parts {
+		if p.Result != nil {
+			said = append(said, p.Result.Content)
+		}
+	}
+	return text(strings.Join(said, " | "))
+}
+
+func note() goclaw.Tool {
+	return newTool("read_note", true, func(context.Context, goclaw.Invocation) goclaw.ToolResult { return goclaw.ToolOK("a note") })
+}
+
+func results(ids ...string) (all []goclaw.ToolResult) {
+	for _, id := range ids {
+		all = append(all, goclaw.ToolResult{CallID: id, Content: "sun in " + id})
+	}
+	return all
+}
+
+// One run is the whole loop: it waits without a slot for what the caller runs
+// itself, also while the process is replaced, and goes on with the results.
+func TestCallersTools(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.Open()
+		first := newRig(t, rigOptions{store: store, brain: asksForWeather, tools: []goclaw.Tool{note()}})
+		stop := first.start(t.Context())
+		run := offer(t, first, "ask", weather)
+		out := await(t, first, run.ID)
+		if out.Status != goclaw.StateWaiting || len(out.Calls) != 2 || out.Calls[0].ID != "a" || out.Calls[1].ID != "b" {
+			t.Fatalf("the caller is told %s, %+v", out.Status, out.Calls)
+		}
+		offered := false
+		for _, spec := range first.asked(false)[0].Tools {
+			offered = offered || spec.Name == "weather"
+		}
+		if !offered {
+			t.Error("the model was not offered the caller's tool")
+		}
+		stop()
+		second := newRig(t, rigOptions{store: store, brain: asksForWeather, tools: []goclaw.Tool{note()}, owner: "p2"})
+		defer second.start(t.Context())()
+		for _, wrong := range [][]goclaw.ToolResult{results("a"), results("a", "b", "z"), results("a", "b", "a")} {
+			if _, err := second.engine.AnswerCalls(t.Context(), run.ID, wrong); !goclaw.IsBadRequest(err) {
+				t.Errorf("%d results: %v", len(wrong), err)
+			}
+		}
+		for range 2 {
+			if _, err := second.engine.AnswerCalls(t.Context(), run.ID, results("b", "a")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out = await(t, second, run.ID)
+		want := `sun in a | a note | sun in b | `
+		if out.Status != goclaw.StateCompleted || !strings.HasPrefix(out.Reply, want) || !strings.Contains(out.Reply, "place") {
+			t.Errorf("%s: %q, want %q and what is wrong with the fourth", out.Status, out.Reply, want)
+		}
+		if _, err := second.engine.AnswerCalls(t.Context(), run.ID, results("a", "b")); !errors.Is(err, goclaw.ErrEnded) {
+			t.Errorf("results after the end: %v", err)
+		}
+		second.settle()
+	})
+}
+
+// A new message takes the place of a turn that waits for its caller; a caller
+// that never comes back holds its session up for a bounded time.
+func TestCallerGoesAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, rigOptions{brain: asksForWeather, tools: []goclaw.Tool{note()}})
+		defer r.start(t.Context())()
+		left := offer(t, r, "ask", weather)
+		await(t, r, left.ID)
+		next := offer(t, r, "ask", weather)
+		await(t, r, next.ID)
+		if now, _ := r.store.Run(t.Context(), left.ID); now.State != goclaw.StateCancelled || !strings.Contains(now.Error, "new message") {
+			t.Errorf("the turn before: %s, %q", now.State, now.Error)
+		}
+		<-time.After(16 * time.Minute)
+		if now, _ := r.store.Run(t.Context(), next.ID); now.State != goclaw.StateFailed || !strings.Contains(now.Error, "no result for weather") {
+			t.Errorf("nobody came: %s, %q", now.State, now.Error)
+		}
+		r.settle()
+	})
+}
+
+func TestCallersToolsAreChecked(t *testing.T) {
+	r := newRig(t, rigOptions{brain: asksForWeather, tools: []goclaw.Tool{note()}})
+	named := func(name, schema string) goclaw.ToolSpec {
+		return goclaw.ToolSpec{Name: name, Schema: json.RawMessage(schema)}
+	}
+	for want, tools := range map[string][]goclaw.ToolSpec{
+		"letters":    {named("a b", `{}`)},
+		"tool 2":     {weather, named("", `{}`)},
+		"twice":      {weather, weather},
+		"has a tool": {named("read_note", `{}`)},
+		"Schema":     {named("odd", `{"properties":7}`)},
+	} {
+		_, err := r.engine.Submit(t.Context(), goclaw.Inbound{Session: goclaw.MainKey("main"), Text: "x", Caller: tools})
+		if !goclaw.IsBadRequest(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}

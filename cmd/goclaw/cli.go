@@ -66,7 +66,7 @@ func (c *cli) root() *cobra.Command {
 	f.BoolVarP(&c.verbose, "verbose", "v", false, "log what happens to standard error")
 	root.AddCommand(
 		c.chatCommand(), c.runCommand(), c.gatewayCommand(), c.workerCommand(), c.migrateCommand(), c.subagentCommand(),
-		c.sessionsCommand(), c.artifactsCommand(), c.agentsCommand(), c.flowCommand(), c.contextCommand(), c.skillsCommand(), c.trustCommand(), c.usageCommand(), c.pauseCommand(), c.unpauseCommand(), c.doctorCommand(), c.benchCommand(), c.versionCommand(),
+		c.sessionsCommand(), c.artifactsCommand(), c.agentsCommand(), c.flowCommand(), c.contextCommand(), c.skillsCommand(), c.trustCommand(), c.usageCommand(), c.pauseCommand(), c.unpauseCommand(), c.doctorCommand(), c.benchCommand(), c.openapiCommand(), c.versionCommand(),
 	)
 	return root
 }

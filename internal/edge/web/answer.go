@@ -1,15 +1,12 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,7 +18,11 @@ type failure struct {
 	Status int
 	Detail string // one sentence for a person
 	Code   string // for programs; "" gives none
-	Param  string // the field or parameter that is wrong, if one is
+
+	// Param is the parameter or header that is wrong, Pointer (a JSON Pointer)
+	// the field of the body; "" if none is.
+	Param   string
+	Pointer string
 }
 
 // Error makes a failure an error, so that parsers can return it.
@@ -32,6 +33,16 @@ func invalid(param, format string, args ...any) failure {
 	return failure{Status: http.StatusBadRequest, Param: param, Detail: fmt.Sprintf(format, args...)}
 }
 
+// wrong is the failure of a body of which a field can't be accepted: its name,
+// or names with dots between them.
+func wrong(field, format string, args ...any) failure {
+	f := failure{Status: http.StatusBadRequest, Detail: fmt.Sprintf(format, args...)}
+	if field != "" {
+		f.Pointer = "/" + strings.ReplaceAll(strings.NewReplacer("~", "~0", "/", "~1").Replace(field), ".", "/")
+	}
+	return f
+}
+
 // openAIError is the error object of OpenAI's API.
 type openAIError struct {
 	Message string  `json:"message"`
@@ -40,7 +51,12 @@ type openAIError struct {
 	Code    *string `json:"code"`
 }
 
-func (f failure) openAI() map[string]openAIError {
+// openAIFailure is the body of an error under /v1.
+type openAIFailure struct {
+	Error openAIError `json:"error"`
+}
+
+func (f failure) openAI() openAIFailure {
 	e := openAIError{Message: f.Detail, Type: "invalid_request_error"}
 	switch {
 	case f.Status == http.StatusUnauthorized:
@@ -48,22 +64,23 @@ func (f failure) openAI() map[string]openAIError {
 	case f.Status >= 500:
 		e.Type = "server_error"
 	}
-	if f.Param != "" {
-		e.Param = &f.Param
+	if param := cmp.Or(f.Param, strings.TrimPrefix(f.Pointer, "/")); param != "" {
+		e.Param = &param
 	}
 	if f.Code != "" {
 		e.Code = &f.Code
 	}
-	return map[string]openAIError{"error": e}
+	return openAIFailure{e}
 }
 
 // problem is RFC 9457's object.
 type problem struct {
-	Type   string `json:"type"`
-	Title  string `json:"title"`
-	Status int    `json:"status"`
-	Detail string `json:"detail"`
-	Param  string `json:"param,omitempty"`
+	Type    string `json:"type"`
+	Title   string `json:"title"`
+	Status  int    `json:"status"`
+	Detail  string `json:"detail"`
+	Param   string `json:"param,omitempty"`   // the parameter or header that is wrong
+	Pointer string `json:"pointer,omitempty"` // into the body: the field that is
 }
 
 // writeFailure answers with f in the shape that r's path promises.
@@ -73,7 +90,7 @@ func writeFailure(w http.ResponseWriter, r *http.Request, f failure) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
-	writeJSON(w, f.Status, problem{Type: "about:blank", Title: http.StatusText(f.Status), Status: f.Status, Detail: f.Detail, Param: f.Param})
+	writeJSON(w, f.Status, problem{Type: "about:blank", Title: http.StatusText(f.Status), Status: f.Status, Detail: f.Detail, Param: f.Param, Pointer: f.Pointer})
 }
 
 // asFailure decides how to answer an error.
@@ -140,116 +157,6 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	_ = e.Encode(v)
-}
-
-// readJSON decodes the body of r into v, strictly. An empty body leaves v as
-// it is if optional.
-func readJSON(r *http.Request, v any, optional bool) error {
-	d := json.NewDecoder(r.Body)
-	d.DisallowUnknownFields()
-	err := d.Decode(v)
-	if errors.Is(err, io.EOF) {
-		if optional {
-			return nil
-		}
-		return invalid("", "the body is empty: it must be a JSON object")
-	}
-	if err == nil {
-		if _, err = d.Token(); errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err == nil {
-			return invalid("", "the body goes on after its JSON object")
-		}
-	}
-	if f, ok := errors.AsType[failure](err); ok {
-		return f // of a field's own UnmarshalJSON
-	}
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return failure{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("the body is larger than %d bytes", maxBody)}
-	}
-	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && t.Field != "" {
-		return invalid(t.Field, "field %q can't be a %s", t.Field, t.Value)
-	}
-	// encoding/json has no error type for these; its text names the field.
-	what := strings.TrimPrefix(err.Error(), "json: ")
-	if name, ok := strings.CutPrefix(what, "unknown field "); ok {
-		field, _ := strconv.Unquote(name)
-		return invalid(field, "unknown field %s", name)
-	}
-	return invalid("", "the body is no valid request: %s", what)
-}
-
-// query reads URL parameters and keeps the first thing that is wrong.
-type query struct {
-	values url.Values
-	err    error
-}
-
-// parseQuery refuses parameters that are not known, lest a misspelt filter
-// selects everything.
-func parseQuery(r *http.Request, known ...string) *query {
-	values, err := url.ParseQuery(r.URL.RawQuery)
-	q := &query{values: values}
-	if err != nil {
-		q.err = invalid("", "unreadable query: %v", err)
-	}
-	for name := range values {
-		if !slices.Contains(known, name) {
-			q.bad(name, "unknown parameter %q (known: %s)", name, strings.Join(known, ", "))
-		}
-	}
-	return q
-}
-
-func (q *query) bad(param, format string, args ...any) {
-	if q.err == nil {
-		q.err = invalid(param, format, args...)
-	}
-}
-
-func (q *query) text(name string) string {
-	if len(q.values[name]) > 1 {
-		q.bad(name, "parameter %q is given twice", name)
-	}
-	return q.values.Get(name)
-}
-
-func (q *query) flag(name string) bool {
-	text := q.text(name)
-	if text == "" {
-		return false
-	}
-	on, err := strconv.ParseBool(text)
-	if err != nil {
-		q.bad(name, "parameter %q: want true or false, not %q", name, text)
-	}
-	return on
-}
-
-// number reads an integer from 1 to most; 0 means that it is absent.
-func (q *query) number(name string, most int) int {
-	text := q.text(name)
-	if text == "" {
-		return 0
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > most {
-		q.bad(name, "parameter %q: want a number from 1 to %d, not %q", name, most, text)
-	}
-	return n
-}
-
-func (q *query) key(name string) goclaw.SessionKey {
-	text := q.text(name)
-	if text == "" {
-		return goclaw.SessionKey{}
-	}
-	key, err := goclaw.ParseSessionKey(text)
-	if err != nil {
-		q.bad(name, "parameter %q: %v", name, err)
-	}
-	return key
 }
 
 // errElapsed is the cause of the end of a long poll's context.

@@ -1,11 +1,13 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
 
 	"goclaw"
+	"goclaw/internal/edge/web/openapi"
 )
 
 // maxPoll bounds a long poll, in seconds.
@@ -17,6 +19,81 @@ func list[T any](v []T) []T {
 		return []T{}
 	}
 	return v
+}
+
+// ok is the only answer of most routes.
+func ok(about string, v any) []openapi.Answer {
+	return []openapi.Answer{{Status: http.StatusOK, About: about, Body: v}}
+}
+
+// polled are the answers of a long poll.
+func polled(about string, v any) []openapi.Answer {
+	return append(ok(about, v), openapi.Answer{Status: http.StatusNoContent, About: "not yet: ask again"})
+}
+
+// seconds is how long a poll may take.
+func seconds() openapi.Param {
+	return openapi.Param{Name: "timeout", Type: openapi.Number, Least: 1, Most: maxPoll,
+		About: "seconds after which the answer is 204; default: none"}
+}
+
+// named is a path's variable that is the beginning of an id.
+func named(name, what string) openapi.Param {
+	return openapi.Param{Name: name, About: "the id of " + what + ", or at least four of its first characters, if they are unambiguous"}
+}
+
+func sessionKey(name, about string) openapi.Param {
+	return openapi.Param{Name: name, Type: openapi.Key, About: about}
+}
+
+func (s *server) healthRoutes() []route {
+	text := []openapi.Answer{{Status: http.StatusOK, About: "ok", Media: "text/plain"}}
+	return []route{
+		{pattern: "GET /healthz", open: true, handle: s.healthz, op: openapi.Operation{
+			ID: "healthz", Tag: "gateway", Summary: "Whether the process answers", Answers: text,
+		}},
+		{pattern: "GET /readyz", open: true, handle: s.readyz, op: openapi.Operation{
+			ID: "readyz", Tag: "gateway", Summary: "Whether the gateway works", Answers: text,
+		}},
+		{pattern: "GET /api/status", handle: s.getStatus, op: openapi.Operation{
+			ID: "getStatus", Tag: "gateway", Summary: "The process, and what it does", Answers: ok("the status", goclaw.Status{}),
+		}},
+	}
+}
+
+func (s *server) messageRoutes() []route {
+	return []route{
+		{pattern: "POST /api/messages", handle: s.postMessage, op: openapi.Operation{
+			ID: "postMessage", Tag: "messages", Summary: "Send a message to a session",
+			About:   "A slash command is answered at once, anything else becomes a run, which outlives the request.",
+			Headers: []openapi.Param{idempotencyKey("key")}, Body: goclaw.Inbound{},
+			Answers: []openapi.Answer{
+				{Status: http.StatusAccepted, About: "the run that it became", Body: goclaw.Receipt{}},
+				{Status: http.StatusOK, About: "the reply to a slash command", Body: goclaw.Receipt{}},
+			},
+			Errors: []int{http.StatusNotFound},
+		}},
+		{pattern: "GET /api/messages/{run}", handle: s.awaitMessage, op: openapi.Operation{
+			ID: "awaitMessage", Tag: "messages", Summary: "Wait for the outcome of a message",
+			Path: []openapi.Param{named("run", "the message's run")},
+			Query: []openapi.Param{
+				{Name: "workers", Type: openapi.Flag, About: "wait also for the workers that it started and the turns that announce them"}, seconds(),
+			},
+			Answers: polled("the outcome", goclaw.Outcome{}), Errors: []int{http.StatusNotFound},
+		}},
+	}
+}
+
+func (s *server) sessionRoutes() []route {
+	return []route{
+		{pattern: "GET /api/sessions", handle: s.listSessions, op: openapi.Operation{
+			ID: "listSessions", Tag: "sessions", Summary: "The sessions, the newest first", Answers: ok("sessions", []goclaw.Session{}),
+		}},
+		{pattern: "GET /api/sessions/{key}/history", handle: s.getHistory, op: openapi.Operation{
+			ID: "getHistory", Tag: "sessions", Summary: "The runs of a session since its last /new, oldest first, with their events",
+			Path: []openapi.Param{sessionKey("key", "the session")}, Answers: ok("the runs", []goclaw.RunLog{}), Errors: []int{http.StatusNotFound},
+		}},
+	}
 }
 
 func (s *server) healthz(w http.ResponseWriter, _ *http.Request) {
@@ -44,12 +121,13 @@ func (s *server) postMessage(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case m.Session.IsZero():
-		s.fail(w, r, invalid("session", `field "session" is required: the key of a session, such as agent:main:main`))
+		s.fail(w, r, wrong("session", `field "session" is required: the key of a session, such as agent:main:main`))
 		return
 	case m.Text == "":
-		s.fail(w, r, invalid("text", `field "text" is required`))
+		s.fail(w, r, wrong("text", `field "text" is required`))
 		return
 	}
+	m.Key = cmp.Or(m.Key, once(r))
 	receipt, err := s.Backend.Receive(r.Context(), m)
 	if err == nil && receipt.Run != nil {
 		writeJSON(w, http.StatusAccepted, receipt)
@@ -61,15 +139,10 @@ func (s *server) postMessage(w http.ResponseWriter, r *http.Request) {
 // awaitMessage blocks until a message's run has ended: 200 with its outcome,
 // or 204 when timeout seconds are over before; the caller then asks again.
 func (s *server) awaitMessage(w http.ResponseWriter, r *http.Request) {
-	q := parseQuery(r, "workers", "timeout")
-	workers, seconds := q.flag("workers"), q.number("timeout", maxPoll)
-	if q.err != nil {
-		s.fail(w, r, q.err)
-		return
-	}
-	ctx, cancel := polling(r, seconds)
+	q := given(r)
+	ctx, cancel := polling(r, q.Number("timeout"))
 	defer cancel()
-	out, err := s.Backend.Await(ctx, r.PathValue("run"), workers)
+	out, err := s.Backend.Await(ctx, q.Text("run"), q.Flag("workers"))
 	if err != nil && elapsed(ctx) {
 		w.WriteHeader(http.StatusNoContent)
 		return
@@ -92,12 +165,7 @@ func (s *server) listSessions(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) getHistory(w http.ResponseWriter, r *http.Request) {
-	key, err := goclaw.ParseSessionKey(r.PathValue("key"))
-	if err != nil {
-		s.fail(w, r, invalid("key", "%v", err))
-		return
-	}
-	logs, err := s.Backend.History(r.Context(), key)
+	logs, err := s.Backend.History(r.Context(), given(r).Key("key"))
 	shown := make([]goclaw.RunLog, len(logs)) // the store may share what it returned
 	for i, l := range logs {
 		shown[i] = goclaw.RunLog{Run: l.Run, Events: list(l.Events)}

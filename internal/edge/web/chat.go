@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"goclaw"
+	"goclaw/internal/edge/web/openapi"
 )
 
 // settle is how long a stream waits, after the outcome is known, for notices
@@ -273,6 +274,39 @@ func (c *chat) follow(run goclaw.Run, notices <-chan goclaw.Notice) {
 	}
 }
 
+func (s *server) v1Routes() []route {
+	headers := []openapi.Param{
+		sessionKey("X-GoClaw-Session", "whose conversation it is; default: that of the field user, else a new one"),
+		{Name: "X-GoClaw-Wait", Type: openapi.Flag, About: "hold the answer until the workers that it started are announced"},
+		idempotencyKey(""),
+	}
+	answered := []openapi.Param{{Name: "X-GoClaw-Session", About: "the session"}, {Name: "X-GoClaw-Run", About: "the run"}}
+	return []route{
+		{pattern: "POST /v1/chat/completions", handle: s.chatCompletions, op: openapi.Operation{
+			ID: "createChatCompletion", Tag: "openai", Summary: "OpenAI's chat completions, by an agent",
+			Headers: headers, Body: chatRequest{},
+			Answers: []openapi.Answer{
+				{Status: http.StatusOK, About: "the completion; with stream its chunks, and [DONE]", Body: chatAnswer{}, Headers: answered},
+				{Status: http.StatusOK, Media: "text/event-stream", Events: []openapi.Event{{About: "a chunk, or an error", Body: chatAnswer{}}}},
+			},
+			Errors: []int{http.StatusNotFound, http.StatusGatewayTimeout},
+		}},
+		{pattern: "GET /v1/models", handle: s.models, op: openapi.Operation{
+			ID: "listModels", Tag: "openai", Summary: "The agents, as models", Answers: ok("the models", chatModels{}),
+		}},
+		{pattern: "GET /v1/models/{model...}", handle: s.model, op: openapi.Operation{
+			ID: "getModel", Tag: "openai", Summary: "One agent, as a model", Path: []openapi.Param{{Name: "model", About: "goclaw or goclaw/AGENT"}},
+			Answers: ok("the model", chatModel{}), Errors: []int{http.StatusNotFound},
+		}},
+	}
+}
+
+// chatModels is the list of them.
+type chatModels struct {
+	Object string      `json:"object"`
+	Data   []chatModel `json:"data"`
+}
+
 // chatModel is one entry of /v1/models.
 type chatModel struct {
 	ID      string `json:"id"`
@@ -290,11 +324,11 @@ func (s *server) models(w http.ResponseWriter, _ *http.Request) {
 	for _, agent := range s.Agents {
 		data = append(data, s.modelNamed("goclaw/"+agent))
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": data})
+	writeJSON(w, http.StatusOK, chatModels{Object: "list", Data: data})
 }
 
 func (s *server) model(w http.ResponseWriter, r *http.Request) {
-	id := r.PathValue("model")
+	id := given(r).Text("model")
 	_, _, err := s.agentOf(id)
 	s.reply(w, r, s.modelNamed(id), err)
 }

@@ -8,25 +8,58 @@ import (
 	"time"
 
 	"goclaw"
+	"goclaw/internal/edge/web/openapi"
 )
+
+func (s *server) contextRoutes() []route {
+	step := openapi.Param{Name: "step", Type: openapi.Number, Least: 1, Most: math.MaxInt32, About: "which model call of the run, from 1; default: the last"}
+	request := "a run's id, id#step, or a session's key"
+	return []route{
+		{pattern: "GET /api/context", handle: s.getContext, op: openapi.Operation{
+			ID: "getContext", Tag: "context", Summary: "A prompt by section, with its sizes",
+			About: "Of at most one of session, agent and run; of none: of the default agent's main session.",
+			Query: []openapi.Param{
+				sessionKey("session", "whose next turn"), {Name: "agent", About: "whose main session"}, {Name: "run", About: "the prompt that this run was sent"},
+				{Name: "definition", About: "of a worker that the session would start by it"},
+				{Name: "input", Length: 64 << 10, About: "that worker's input, JSON"},
+			},
+			Answers: ok("the prompt", goclaw.PromptReport{}), Errors: []int{http.StatusNotFound},
+		}},
+		{pattern: "GET /api/context/sent", handle: s.getSent, op: openapi.Operation{
+			ID: "getSent", Tag: "context", Summary: "The request of a run's model call, byte for byte as it was sent",
+			Query: []openapi.Param{openapi.Param{Name: "run", About: "the id of a run; without step also " + request}.Must(), step},
+			Answers: []openapi.Answer{{Status: http.StatusOK, About: "the body of the request, in the provider's form", Media: "application/json", Headers: []openapi.Param{
+				{Name: "X-GoClaw-Run", About: "the run"}, {Name: "X-GoClaw-Session", About: "its session"}, {Name: "X-GoClaw-Model", About: "provider/model"},
+				{Name: "X-GoClaw-Step", About: "which call"}, {Name: "X-GoClaw-Steps", About: "of how many"},
+			}}},
+			Errors: []int{http.StatusNotFound},
+		}},
+		{pattern: "GET /api/context/diff", handle: s.diffContext, op: openapi.Operation{
+			ID: "diffContext", Tag: "context", Summary: "Where two requests begin to differ",
+			Query:   []openapi.Param{openapi.Param{Name: "a", About: request}.Must(), openapi.Param{Name: "b", About: request}.Must()},
+			Answers: ok("the comparison", goclaw.SentDiff{}), Errors: []int{http.StatusNotFound},
+		}},
+	}
+}
 
 // getContext takes at most one of session, agent and run; none means the
 // default agent's main session.
 func (s *server) getContext(w http.ResponseWriter, r *http.Request) {
-	q := parseQuery(r, "session", "agent", "run", "definition", "input")
+	q := given(r)
 	query := goclaw.ContextQuery{
-		Session: q.key("session"), Agent: q.text("agent"), Run: q.text("run"), Definition: q.text("definition"), Input: q.text("input"),
+		Session: q.Key("session"), Agent: q.Text("agent"), Run: q.Text("run"), Definition: q.Text("definition"), Input: q.Text("input"),
 	}
+	var err error
 	switch {
-	case named(query.Session.String(), query.Agent, query.Run) > 1:
-		q.bad("", "give one of session, agent and run")
+	case count(query.Session.String(), query.Agent, query.Run) > 1:
+		err = invalid("session", "give one of session, agent and run")
 	case query.Run != "" && query.Definition != "":
-		q.bad("definition", "a run has its own")
+		err = invalid("definition", "a run has its own definition: give one of both")
 	case query.Input != "" && (query.Definition == "" || !json.Valid([]byte(query.Input))):
-		q.bad("input", "give JSON, with definition")
+		err = invalid("input", "give JSON, with definition")
 	}
-	if q.err != nil {
-		s.fail(w, r, q.err)
+	if err != nil {
+		s.fail(w, r, err)
 		return
 	}
 	if query.Session.IsZero() && query.Agent == "" && query.Run == "" {
@@ -39,16 +72,8 @@ func (s *server) getContext(w http.ResponseWriter, r *http.Request) {
 // getSent answers with the very bytes that a model was sent; headers tell of
 // which call.
 func (s *server) getSent(w http.ResponseWriter, r *http.Request) {
-	q := parseQuery(r, "run", "step")
-	run, step := q.text("run"), q.number("step", math.MaxInt32)
-	if run == "" {
-		q.bad("run", `parameter "run" is required: the id of a run`)
-	}
-	if q.err != nil {
-		s.fail(w, r, q.err)
-		return
-	}
-	sent, err := s.Backend.AsSent(r.Context(), run, step)
+	q := given(r)
+	sent, err := s.Backend.AsSent(r.Context(), q.Text("run"), q.Number("step"))
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -66,24 +91,14 @@ func (s *server) getSent(w http.ResponseWriter, r *http.Request) {
 
 // diffContext tells where two requests begin to differ.
 func (s *server) diffContext(w http.ResponseWriter, r *http.Request) {
-	q := parseQuery(r, "a", "b")
-	a, b := q.text("a"), q.text("b")
-	for _, p := range [][2]string{{"a", a}, {"b", b}} {
-		if p[1] == "" {
-			q.bad(p[0], "parameter %q is required: a session's key, a run's id, or id#step", p[0])
-		}
-	}
-	if q.err != nil {
-		s.fail(w, r, q.err)
-		return
-	}
-	diff, err := s.Backend.ContextDiff(r.Context(), a, b)
+	q := given(r)
+	diff, err := s.Backend.ContextDiff(r.Context(), q.Text("a"), q.Text("b"))
 	diff.Fields = list(diff.Fields)
 	s.reply(w, r, diff, err)
 }
 
-// named counts the values that are not empty.
-func named(values ...string) int {
+// count counts the values that are not empty.
+func count(values ...string) int {
 	n := 0
 	for _, v := range values {
 		if v != "" {

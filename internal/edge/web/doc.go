@@ -3,6 +3,10 @@
 // under /api that GoClaw's own command line speaks. Handlers translate and
 // decide nothing: all work is the Backend's.
 //
+// Every route is described where it is declared (package openapi): from the
+// descriptions the document at /api/openapi.json is made, and against them
+// parameters and the bodies under /api are held before a handler sees them.
+//
 // # What it refuses
 //
 // Whatever lacks the token (all but /healthz and /readyz); a Host that is

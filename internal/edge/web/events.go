@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"goclaw"
+	"goclaw/internal/edge/web/openapi"
 )
 
 // heartbeat is how often a quiet stream says that it lives, so that proxies
@@ -54,15 +55,28 @@ func (st *stream) write(b []byte) error {
 	return st.control.Flush()
 }
 
+func (s *server) eventRoutes() []route {
+	var kinds []openapi.Event
+	for _, k := range []goclaw.NoticeKind{
+		goclaw.NoticeRun, goclaw.NoticeText, goclaw.NoticeThinking, goclaw.NoticeReset, goclaw.NoticeToolCall, goclaw.NoticeToolResult,
+		goclaw.NoticeUsage, goclaw.NoticeRetry, goclaw.NoticeWarning, goclaw.NoticeCompact, goclaw.NoticeEvent, goclaw.NoticeLag,
+	} {
+		kinds = append(kinds, openapi.Event{Name: string(k), Body: goclaw.Notice{}})
+	}
+	return []route{
+		{pattern: "GET /api/events", handle: s.events, op: openapi.Operation{
+			ID: "streamNotices", Tag: "events", Summary: "Live notices of a session and its workers, or of all",
+			About:   "Best effort: nothing is replayed, and a slow reader gets a lag in place of what it lost.",
+			Query:   []openapi.Param{sessionKey("session", "only of this session and the workers that it led to")},
+			Answers: []openapi.Answer{{Status: http.StatusOK, About: "a stream without end", Media: "text/event-stream", Events: kinds}},
+		}},
+	}
+}
+
 // events streams notices as they happen: of one session and its workers, or of
 // all. Nothing is replayed; a client that connects again reads the record.
 func (s *server) events(w http.ResponseWriter, r *http.Request) {
-	q := parseQuery(r, "session")
-	key := q.key("session")
-	if q.err != nil {
-		s.fail(w, r, q.err)
-		return
-	}
+	key := given(r).Key("session")
 	ctx := r.Context()
 	f := newFamily(key)
 	match := f.match

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"goclaw"
+	"goclaw/internal/edge/web/openapi"
 )
 
 // Conversations takes messages in and tells what becomes of them.
@@ -145,11 +147,13 @@ type server struct {
 	started time.Time
 }
 
-// route is one pattern of the surface. An open one needs no token.
+// route is one pattern of the surface. An open one needs no token. The
+// description is what the document says, and what requests are held against.
 type route struct {
 	pattern string
 	open    bool
 	handle  http.HandlerFunc
+	op      openapi.Operation
 }
 
 // New returns the surface as one handler.
@@ -166,47 +170,17 @@ func New(o Options) http.Handler {
 	s := &server{Options: o, mux: http.NewServeMux(), started: o.Now()}
 	open := map[string]bool{}
 	for _, r := range s.routes() {
-		s.mux.HandleFunc(r.pattern, r.handle)
+		s.mux.HandleFunc(r.pattern, s.checked(r))
 		open[r.pattern] = r.open
 	}
 	return s.recovered(s.guarded(open))
 }
 
+// routes are all that the surface answers. Each is described beside its
+// handler.
 func (s *server) routes() []route {
-	return []route{
-		{"GET /healthz", true, s.healthz},
-		{"GET /readyz", true, s.readyz},
-
-		{"POST /v1/chat/completions", false, s.chatCompletions},
-		{"GET /v1/models", false, s.models},
-		{"GET /v1/models/{model...}", false, s.model},
-
-		{"POST /api/messages", false, s.postMessage},
-		{"GET /api/messages/{run}", false, s.awaitMessage},
-		{"GET /api/events", false, s.events},
-		{"GET /api/runs", false, s.listRuns},
-		{"POST /api/runs", false, s.spawnRun},
-		{"POST /api/flows", false, s.runFlow},
-		{"GET /api/runs/{id}", false, s.getRun},
-		{"GET /api/runs/{id}/log", false, s.getRunLog},
-		{"GET /api/runs/{id}/wait", false, s.waitRun},
-		{"POST /api/runs/{id}/cancel", false, s.cancelRun},
-		{"POST /api/runs/{id}/steer", false, s.steerRun},
-		{"POST /api/runs/{id}/resume", false, s.resumeRun},
-		{"GET /api/artifacts", false, s.listArtifacts},
-		{"GET /api/artifacts/{run}/{name...}", false, s.getArtifact},
-		{"GET /api/parked", false, s.listParked},
-		{"POST /api/parked/{id}/retry", false, s.retryParked},
-		{"DELETE /api/parked/{id}", false, s.dismissParked},
-		{"GET /api/usage", false, s.getUsage},
-		{"GET /api/pause", false, s.getPause},
-		{"PUT /api/pause", false, s.putPause},
-		{"DELETE /api/pause", false, s.deletePause},
-		{"GET /api/sessions", false, s.listSessions},
-		{"GET /api/sessions/{key}/history", false, s.getHistory},
-		{"GET /api/context", false, s.getContext},
-		{"GET /api/context/sent", false, s.getSent},
-		{"GET /api/context/diff", false, s.diffContext},
-		{"GET /api/status", false, s.getStatus},
-	}
+	return slices.Concat(
+		s.healthRoutes(), s.v1Routes(), s.messageRoutes(), s.runRoutes(), s.workerRoutes(), s.eventRoutes(), s.sessionRoutes(),
+		s.artifactRoutes(), s.parkedRoutes(), s.spendRoutes(), s.contextRoutes(), s.documentRoutes(),
+	)
 }

@@ -45,10 +45,12 @@ type app struct {
 	publish  func(goclaw.Notice)
 	exec     *exec.Tool
 	handler  http.Handler
+	url      string // where it serves HTTP; "" until it does
 	began    time.Time
-	laidOut  []string  // workspaces that were fresh
-	lock     *homeLock // nil in a process that only reads
-	idle     bool      // no process executes the home's runs; set before use
+	page     http.Handler // the web page
+	laidOut  []string     // workspaces that were fresh
+	lock     *homeLock    // nil in a process that only reads
+	idle     bool         // no process executes the home's runs; set before use
 
 	stop     context.CancelCauseFunc
 	done     sync.WaitGroup
@@ -135,7 +137,7 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 	})
 	a.handler = web.New(web.Options{
 		Token: a.token, Backend: gw, Logger: a.log, Version: version, Ready: a.ready,
-		Agents: s.agentIDs(), Hosts: s.hosts(),
+		Agents: s.agentIDs(), Hosts: s.hosts(), Page: a.page,
 	})
 	return nil
 }
@@ -213,6 +215,22 @@ func bind(addr string) (net.Listener, error) {
 	return l, nil
 }
 
+// bindNear listens on addr's port of this machine only, or, if that is taken,
+// on a free one: a chat is no server for others.
+func bindNear(addr string) (net.Listener, error) {
+	if err := checkAddr(addr); err != nil {
+		return nil, usage(err)
+	}
+	host, port, _ := net.SplitHostPort(addr) // it was checked
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		host = "127.0.0.1"
+	}
+	if l, err := net.Listen("tcp", net.JoinHostPort(host, port)); err == nil {
+		return l, nil
+	}
+	return bind("127.0.0.1:0")
+}
+
 func checkAddr(addr string) error {
 	_, port, err := net.SplitHostPort(addr)
 	if n, perr := strconv.Atoi(port); err != nil || perr != nil || n < 0 || n > 65535 {
@@ -225,6 +243,7 @@ func checkAddr(addr string) error {
 // where. Streams end when close begins, so that they don't hold it up.
 func (a *app) serve(ctx context.Context, l net.Listener) (url string, err error) {
 	url = "http://" + l.Addr().String()
+	a.url = url
 	ctx, a.hangUp = context.WithCancelCause(context.WithoutCancel(ctx))
 	a.server = &http.Server{
 		Handler: a.handler, ReadHeaderTimeout: 10 * time.Second,

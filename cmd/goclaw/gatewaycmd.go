@@ -52,6 +52,9 @@ func (c *cli) serve(ctx context.Context, a *app, addr string) error {
 		return err
 	}
 	fmt.Fprintln(c.Stdout, "ready "+url)
+	if err := c.tellPage(ctx, a); err != nil {
+		return err
+	}
 	select {
 	case <-ctx.Done():
 		return nil

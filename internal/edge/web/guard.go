@@ -1,8 +1,6 @@
 package web
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"fmt"
 	"net"
 	"net/http"
@@ -58,11 +56,10 @@ func (w *trackedWriter) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController reach what w wraps.
 func (w *trackedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// guarded refuses who may not ask, then hands on to the mux. open says which
-// patterns need no token.
+// guarded refuses who may not ask, then hands on to the mux or the page. open
+// says which patterns need no token.
 func (s *server) guarded(open map[string]bool) http.Handler {
 	hosts := newHostList(s.Hosts)
-	want := sha256.Sum256([]byte(s.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
@@ -72,44 +69,55 @@ func (s *server) guarded(open map[string]bool) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")
 
-		if !hosts.allow(r.Host) {
-			writeFailure(w, r, failure{Status: http.StatusForbidden, Code: "host_not_allowed",
-				Detail: fmt.Sprintf("host %q is not allowed: call the gateway by localhost or its configured address", r.Host)})
-			return
-		}
-		if origins := r.Header.Values("Origin"); len(origins) > 1 || len(origins) == 1 && !sameOrigin(origins[0], r.Host) {
-			writeFailure(w, r, failure{Status: http.StatusForbidden, Code: "origin_not_allowed",
-				Detail: "requests from other origins are not allowed"})
+		if f := foreign(r, hosts); f != nil {
+			writeFailure(w, r, *f)
 			return
 		}
 		fallback, pattern := s.mux.Handler(r)
+		page := s.isPage(r, pattern)
 		if !open[pattern] {
-			if !authorized(r, s.Token, want) {
+			who := s.callerOf(r, s.keys.Load())
+			switch {
+			case who == nobody && page:
+				s.signedOut(w, r)
+				return
+			case who == nobody:
 				h.Set("WWW-Authenticate", `Bearer realm="goclaw"`)
 				writeFailure(w, r, failure{Status: http.StatusUnauthorized, Code: "invalid_api_key",
 					Detail: "this needs the header Authorization: Bearer TOKEN with the gateway's token"})
+				return
+			case who == byCookie && forged(r, page):
+				writeFailure(w, r, failure{Status: http.StatusForbidden, Code: "not_from_the_page",
+					Detail: "a browser's session may be used by the gateway's own page only, which sends " + pageHeader + ": 1"})
 				return
 			}
 			if s.Version != "" {
 				h.Set("X-GoClaw-Version", s.Version)
 			}
 		}
-		if pattern == "" {
-			writeFailure(w, r, unrouted(fallback, w, r))
-			return
-		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		s.mux.ServeHTTP(w, r)
+		switch {
+		case page:
+			s.Page.ServeHTTP(w, r)
+		case pattern == "":
+			writeFailure(w, r, unrouted(fallback, w, r))
+		default:
+			s.mux.ServeHTTP(w, r)
+		}
 	})
 }
 
-// authorized compares hashes, so that the time taken tells neither the token
-// nor its length.
-func authorized(r *http.Request, token string, want [sha256.Size]byte) bool {
-	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	got := sha256.Sum256([]byte(strings.TrimSpace(given)))
-	same := subtle.ConstantTimeCompare(got[:], want[:]) == 1
-	return same && token != "" && strings.EqualFold(scheme, "Bearer")
+// foreign judges by what name the gateway was called, and from whose page.
+func foreign(r *http.Request, hosts hostList) *failure {
+	if !hosts.allow(r.Host) {
+		return &failure{Status: http.StatusForbidden, Code: "host_not_allowed",
+			Detail: fmt.Sprintf("host %q is not allowed: call the gateway by localhost or its configured address", r.Host)}
+	}
+	if origins := r.Header.Values("Origin"); len(origins) > 1 || len(origins) == 1 && !sameOrigin(origins[0], r.Host) {
+		return &failure{Status: http.StatusForbidden, Code: "origin_not_allowed",
+			Detail: "requests from other origins are not allowed"}
+	}
+	return nil
 }
 
 // unrouted learns from the mux's own answer whether path or method is wrong.

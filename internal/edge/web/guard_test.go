@@ -67,6 +67,9 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 			want := tc.status
 			if want == 401 && open {
 				want = 200
+				if path == "/login" {
+					want = 404 // this gateway has no page
+				}
 			}
 			if w.Code != want {
 				t.Errorf("%s, %s: %d, want %d", pattern, tc.name, w.Code, want)

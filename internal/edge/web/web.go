@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"goclaw"
@@ -133,16 +134,24 @@ type Options struct {
 	// (0.0.0.0 or ::) allows every literal address, but no name.
 	Hosts []string
 
+	// Page is the web page, for those who are signed in; SignedOut says to the
+	// others how to be, and why a link that they followed (its path is /login)
+	// did not sign them in. Both get every path that no route answers. Nil: no
+	// page.
+	Page      http.Handler
+	SignedOut http.Handler
+
 	// Agents are the ids that /v1 offers as models, the default one first;
 	// none means only main.
 	Agents []string
 }
 
-// server holds what the handlers share; nothing of it changes.
+// server holds what the handlers share; nothing of it changes but the keys.
 type server struct {
 	Options
 	mux     *http.ServeMux
 	started time.Time
+	keys    atomic.Pointer[keys]
 }
 
 // route is one pattern of the surface. An open one needs no token.
@@ -164,6 +173,7 @@ func New(o Options) http.Handler {
 		o.Agents = []string{"main"}
 	}
 	s := &server{Options: o, mux: http.NewServeMux(), started: o.Now()}
+	s.keys.Store(newKeys(o.Token))
 	open := map[string]bool{}
 	for _, r := range s.routes() {
 		s.mux.HandleFunc(r.pattern, r.handle)
@@ -173,7 +183,7 @@ func New(o Options) http.Handler {
 }
 
 func (s *server) routes() []route {
-	return []route{
+	return append([]route{
 		{"GET /healthz", true, s.healthz},
 		{"GET /readyz", true, s.readyz},
 
@@ -208,5 +218,5 @@ func (s *server) routes() []route {
 		{"GET /api/context/sent", false, s.getSent},
 		{"GET /api/context/diff", false, s.diffContext},
 		{"GET /api/status", false, s.getStatus},
-	}
+	}, s.loginRoutes()...)
 }

@@ -38,7 +38,7 @@ import (
 type app struct {
 	home     home
 	settings settings
-	token    string
+	token    atomic.Pointer[string]
 	log      *slog.Logger
 	store    database
 	engine   *engine.Engine
@@ -75,9 +75,11 @@ func open(ctx context.Context, s settings, lock *homeLock, log *slog.Logger, hoo
 
 func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 	s := a.settings
-	if a.token, err = a.pickToken(); err != nil {
+	token, err := a.pickToken()
+	if err != nil {
 		return err
 	}
+	a.token.Store(&token)
 	for _, id := range s.agentIDs() {
 		fresh, err := prepareWorkspace(s.rules.Agents[id], s.trust, a.began)
 		if err != nil {
@@ -136,7 +138,7 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		Idle: a.alone,
 	})
 	a.handler = web.New(web.Options{
-		Token: a.token, Backend: gw, Logger: a.log, Version: version, Ready: a.ready,
+		Token: token, NewToken: a.newToken, Limits: s.limits, Backend: gw, Logger: a.log, Version: version, Ready: a.ready,
 		Agents: s.agentIDs(), Hosts: s.hosts(), Page: a.page,
 	})
 	return nil
@@ -155,6 +157,22 @@ func (a *app) pickToken() (string, error) {
 		return a.home.makeToken()
 	}
 	return newToken(), nil
+}
+
+// newToken replaces the home's token.
+func (a *app) newToken(context.Context) (string, error) {
+	switch {
+	case a.settings.token != "":
+		return "", goclaw.BadRequest(namedToken(a.settings.tokenFrom).Error())
+	case a.lock == nil:
+		return "", goclaw.BadRequest("this process does not hold the home")
+	}
+	token := newToken()
+	if err := a.home.writeToken(token); err != nil {
+		return "", err
+	}
+	a.token.Store(&token)
+	return token, nil
 }
 
 // prepareWorkspace lays out an agent's folder if it is fresh, and says so. One
@@ -239,6 +257,14 @@ func checkAddr(addr string) error {
 	return nil
 }
 
+// What a client may take until its request is known. The handler bounds the
+// rest: bodies, answers, and how many requests there are.
+const (
+	headerTime = 10 * time.Second
+	idleTime   = 2 * time.Minute
+	maxHeader  = 64 << 10
+)
+
 // serve serves HTTP on l, which it owns, and tells the home's other commands
 // where. Streams end when close begins, so that they don't hold it up.
 func (a *app) serve(ctx context.Context, l net.Listener) (url string, err error) {
@@ -246,7 +272,7 @@ func (a *app) serve(ctx context.Context, l net.Listener) (url string, err error)
 	a.url = url
 	ctx, a.hangUp = context.WithCancelCause(context.WithoutCancel(ctx))
 	a.server = &http.Server{
-		Handler: a.handler, ReadHeaderTimeout: 10 * time.Second,
+		Handler: a.handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		ErrorLog:    slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
@@ -295,7 +321,10 @@ func (a *app) close() error {
 var errClosing = errors.New("goclaw is stopping")
 
 // client speaks with this gateway in memory, by the same API as from outside.
-func (a *app) client() *client.Client { return client.InProcess(a.handler, a.token) }
+func (a *app) client() *client.Client {
+	token := func() (string, error) { return *a.token.Load(), nil }
+	return client.InProcess(a.handler, *a.token.Load()).Renewing(token)
+}
 
 func (a *app) ready() error {
 	if !a.dispatch.Load() {

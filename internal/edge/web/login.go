@@ -22,6 +22,7 @@ func (s *server) loginRoutes() []route {
 		{pattern: "POST /api/login-links", handle: s.newLoginLink},
 		{pattern: "GET /login", open: true, handle: s.login},
 		{pattern: "POST /api/logout", handle: s.logout},
+		{pattern: "POST /api/token/rotate", handle: s.rotateToken},
 	}
 }
 
@@ -30,7 +31,7 @@ func (s *server) loginRoutes() []route {
 func (s *server) newLoginLink(w http.ResponseWriter, r *http.Request) {
 	keys := s.keys.Load()
 	if !keys.opensBearer(r) {
-		s.fail(w, r, failure{Status: http.StatusForbidden, Code: "token_needed", Detail: "login links are given to the holder of the token only; in a terminal: goclaw page"})
+		s.fail(w, r, tokenNeeded("goclaw page"))
 		return
 	}
 	if s.Page == nil {
@@ -45,6 +46,34 @@ func (s *server) newLoginLink(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusCreated, goclaw.LoginLink{URL: scheme + r.Host + "/login?code=" + code, ExpiresAt: goclaw.At(ends)})
 }
 
+// tokenNeeded refuses a browser's session.
+func tokenNeeded(command string) failure {
+	return failure{Status: http.StatusForbidden, Code: "token_needed", Detail: "this is for the holder of the token only; in a terminal: " + command}
+}
+
+// rotateToken ends the present token and all that came from it: sessions of
+// browsers, login links, and the requests under way.
+func (s *server) rotateToken(w http.ResponseWriter, r *http.Request) {
+	if !s.keys.Load().opensBearer(r) {
+		s.fail(w, r, tokenNeeded("goclaw token rotate"))
+		return
+	}
+	if s.NewToken == nil {
+		s.fail(w, r, failure{Status: http.StatusNotFound, Detail: "this gateway's token can't be changed"})
+		return
+	}
+	s.rotating.Lock()
+	defer s.rotating.Unlock()
+	token, err := s.NewToken(r.Context())
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.keys.Store(newKeys(token))
+	w.WriteHeader(http.StatusNoContent)
+	s.flights.end(errRotated)
+}
+
 // login takes a link's code and gives a cookie for it.
 func (s *server) login(w http.ResponseWriter, r *http.Request) {
 	keys := s.keys.Load()
@@ -52,16 +81,21 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, failure{Status: http.StatusNotFound, Detail: "this gateway serves no web page"})
 		return
 	}
+	now := s.Now()
 	// What only looks at a link ahead of the person must not use it up.
-	looks := r.Method == http.MethodHead || strings.Contains(r.Header.Get("Sec-Purpose"), "prefetch")
-	switch {
-	case looks:
+	if r.Method == http.MethodHead || strings.Contains(r.Header.Get("Sec-Purpose"), "prefetch") {
 		w.WriteHeader(http.StatusNoContent)
 		return
-	case keys.redeem(r.URL.Query().Get("code"), s.Now()):
-		value, ends := keys.newSession(s.Now())
+	}
+	right := keys.redeem(r.URL.Query().Get("code"), now)
+	if wait := s.guesses.judge(r.RemoteAddr, right, now); wait > 0 {
+		writeFailure(w, r, *locked(wait))
+		return
+	}
+	if right {
+		value, ends := keys.newSession(now)
 		setCookie(w, r, value, ends)
-	case s.callerOf(r, keys) == nobody:
+	} else if s.callerOf(r, keys) == nobody {
 		s.signedOut(w, r)
 		return
 	}

@@ -1,12 +1,17 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"goclaw"
 )
@@ -134,6 +139,12 @@ type Options struct {
 	// (0.0.0.0 or ::) allows every literal address, but no name.
 	Hosts []string
 
+	Limits Limits
+
+	// NewToken makes another token and stores it, for whoever asks that the
+	// present one end. Nil: it can't be changed.
+	NewToken func(context.Context) (string, error)
+
 	// Page is the web page, for those who are signed in; SignedOut says to the
 	// others how to be, and why a link that they followed (its path is /login)
 	// did not sign them in. Both get every path that no route answers. Nil: no
@@ -152,6 +163,12 @@ type server struct {
 	mux     *http.ServeMux
 	started time.Time
 	keys    atomic.Pointer[keys]
+	guesses guesses
+
+	rotating sync.Mutex // one change of the token at a time
+	flights  flights
+
+	byToken, byCookie *rate.Limiter
 }
 
 // route is one pattern of the surface. An open one needs no token.
@@ -172,7 +189,14 @@ func New(o Options) http.Handler {
 	if len(o.Agents) == 0 {
 		o.Agents = []string{"main"}
 	}
-	s := &server{Options: o, mux: http.NewServeMux(), started: o.Now()}
+	o.Limits.PerSecond = cmp.Or(o.Limits.PerSecond, defaultPerSecond)
+	o.Limits.AtOnce = cmp.Or(o.Limits.AtOnce, defaultAtOnce)
+	s := &server{
+		Options: o, mux: http.NewServeMux(), started: o.Now(),
+		guesses: guesses{by: map[netip.Prefix]guess{}},
+		flights: flights{most: o.Limits.AtOnce, all: map[int]context.CancelCauseFunc{}},
+		byToken: newLimiter(o.Limits.PerSecond), byCookie: newLimiter(o.Limits.PerSecond),
+	}
 	s.keys.Store(newKeys(o.Token))
 	open := map[string]bool{}
 	for _, r := range s.routes() {

@@ -97,6 +97,12 @@ type Status struct {
 	Recovered []RunInfo `json:"recovered,omitempty"`
 }
 
+// LoginLink signs a browser in to the web page, once.
+type LoginLink struct {
+	URL       string `json:"url"`
+	ExpiresAt Millis `json:"expiresAt"`
+}
+
 // ContextQuery says whose prompt to explain: a session's, an agent's main
 // session's, or the prompt that a run was sent.
 type ContextQuery struct {

@@ -38,17 +38,19 @@ import (
 type app struct {
 	home     home
 	settings settings
-	token    string
+	token    atomic.Pointer[string]
 	log      *slog.Logger
 	store    database
 	engine   *engine.Engine
 	publish  func(goclaw.Notice)
 	exec     *exec.Tool
 	handler  http.Handler
+	url      string // where it serves HTTP; "" until it does
 	began    time.Time
-	laidOut  []string  // workspaces that were fresh
-	lock     *homeLock // nil in a process that only reads
-	idle     bool      // no process executes the home's runs; set before use
+	page     http.Handler // the web page
+	laidOut  []string     // workspaces that were fresh
+	lock     *homeLock    // nil in a process that only reads
+	idle     bool         // no process executes the home's runs; set before use
 
 	stop     context.CancelCauseFunc
 	done     sync.WaitGroup
@@ -73,9 +75,11 @@ func open(ctx context.Context, s settings, lock *homeLock, log *slog.Logger, hoo
 
 func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 	s := a.settings
-	if a.token, err = a.pickToken(); err != nil {
+	token, err := a.pickToken()
+	if err != nil {
 		return err
 	}
+	a.token.Store(&token)
 	for _, id := range s.agentIDs() {
 		fresh, err := prepareWorkspace(s.rules.Agents[id], s.trust, a.began)
 		if err != nil {
@@ -134,8 +138,8 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		Idle: a.alone,
 	})
 	a.handler = web.New(web.Options{
-		Token: a.token, Backend: gw, Logger: a.log, Version: version, Ready: a.ready,
-		Agents: s.agentIDs(), Hosts: s.hosts(),
+		Token: token, NewToken: a.newToken, Limits: s.limits, Backend: gw, Logger: a.log, Version: version, Ready: a.ready,
+		Agents: s.agentIDs(), Hosts: s.hosts(), Page: a.page,
 	})
 	return nil
 }
@@ -153,6 +157,22 @@ func (a *app) pickToken() (string, error) {
 		return a.home.makeToken()
 	}
 	return newToken(), nil
+}
+
+// newToken replaces the home's token.
+func (a *app) newToken(context.Context) (string, error) {
+	switch {
+	case a.settings.token != "":
+		return "", goclaw.BadRequest(namedToken(a.settings.tokenFrom).Error())
+	case a.lock == nil:
+		return "", goclaw.BadRequest("this process does not hold the home")
+	}
+	token := newToken()
+	if err := a.home.writeToken(token); err != nil {
+		return "", err
+	}
+	a.token.Store(&token)
+	return token, nil
 }
 
 // prepareWorkspace lays out an agent's folder if it is fresh, and says so. One
@@ -213,6 +233,22 @@ func bind(addr string) (net.Listener, error) {
 	return l, nil
 }
 
+// bindNear listens on addr's port of this machine only, or, if that is taken,
+// on a free one: a chat is no server for others.
+func bindNear(addr string) (net.Listener, error) {
+	if err := checkAddr(addr); err != nil {
+		return nil, usage(err)
+	}
+	host, port, _ := net.SplitHostPort(addr) // it was checked
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		host = "127.0.0.1"
+	}
+	if l, err := net.Listen("tcp", net.JoinHostPort(host, port)); err == nil {
+		return l, nil
+	}
+	return bind("127.0.0.1:0")
+}
+
 func checkAddr(addr string) error {
 	_, port, err := net.SplitHostPort(addr)
 	if n, perr := strconv.Atoi(port); err != nil || perr != nil || n < 0 || n > 65535 {
@@ -221,13 +257,22 @@ func checkAddr(addr string) error {
 	return nil
 }
 
+// What a client may take until its request is known. The handler bounds the
+// rest: bodies, answers, and how many requests there are.
+const (
+	headerTime = 10 * time.Second
+	idleTime   = 2 * time.Minute
+	maxHeader  = 64 << 10
+)
+
 // serve serves HTTP on l, which it owns, and tells the home's other commands
 // where. Streams end when close begins, so that they don't hold it up.
 func (a *app) serve(ctx context.Context, l net.Listener) (url string, err error) {
 	url = "http://" + l.Addr().String()
+	a.url = url
 	ctx, a.hangUp = context.WithCancelCause(context.WithoutCancel(ctx))
 	a.server = &http.Server{
-		Handler: a.handler, ReadHeaderTimeout: 10 * time.Second,
+		Handler: a.handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		ErrorLog:    slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
@@ -276,7 +321,10 @@ func (a *app) close() error {
 var errClosing = errors.New("goclaw is stopping")
 
 // client speaks with this gateway in memory, by the same API as from outside.
-func (a *app) client() *client.Client { return client.InProcess(a.handler, a.token) }
+func (a *app) client() *client.Client {
+	token := func() (string, error) { return *a.token.Load(), nil }
+	return client.InProcess(a.handler, *a.token.Load()).Renewing(token)
+}
 
 func (a *app) ready() error {
 	if !a.dispatch.Load() {

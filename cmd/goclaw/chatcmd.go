@@ -68,7 +68,7 @@ func (c *cli) chat(ctx context.Context, key goclaw.SessionKey) error {
 func (c *cli) showChat(ctx context.Context, l link, key goclaw.SessionKey) error {
 	var notices []string
 	if l.app != nil {
-		door, err := bind("127.0.0.1:0")
+		door, err := bindNear(l.app.settings.addr)
 		if err != nil {
 			return err
 		}
@@ -79,6 +79,9 @@ func (c *cli) showChat(ctx context.Context, l link, key goclaw.SessionKey) error
 		for _, dir := range l.app.laidOut {
 			notices = append(notices, "A fresh workspace was laid out in "+dir+"; its files say who the agent is and how it works.")
 		}
+	}
+	if l.app == nil || l.app.page != nil {
+		notices = append(notices, "The same, and more to see, is in your browser: /page shows the link.")
 	}
 	status, err := l.Status(ctx)
 	if err != nil {
@@ -121,6 +124,23 @@ func (c *cli) chatLog() (io.WriteCloser, error) {
 
 // chatBackend is the gateway as the chat screen sees it.
 type chatBackend struct{ link }
+
+// Receive answers /page itself: a link that signs its holder in is for the
+// person at this screen, not for a chat service.
+func (b chatBackend) Receive(ctx context.Context, in goclaw.Inbound) (goclaw.Receipt, error) {
+	if in.Text != "/page" {
+		return b.Client.Receive(ctx, in)
+	}
+	login := b.LoginLink
+	if b.app != nil {
+		login = b.app.pageLink
+	}
+	link, err := login(ctx)
+	if err != nil {
+		return goclaw.Receipt{}, err
+	}
+	return goclaw.Receipt{Reply: link.URL + "\n(it works once, for two minutes)"}, nil
+}
 
 // Cancel ends a run for the person at the screen.
 func (b chatBackend) Cancel(ctx context.Context, id string) error {

@@ -102,17 +102,14 @@ func (c *cli) attach(ctx context.Context, s settings, l listener) (link, error) 
 	if c.workspace != "" {
 		return link{}, usagef("--workspace has no effect: the gateway at %s (process %d) runs already with its own; stop it first", l.URL, l.PID)
 	}
-	token := s.token
-	if token == "" {
-		var err error
-		if token, err = s.home.readToken(); err != nil {
-			return link{}, err
-		}
+	token, err := s.presentToken()
+	if err != nil {
+		return link{}, err
 	}
 	if token == "" {
 		return link{}, fmt.Errorf("token %s is missing or empty, but the gateway at %s wants it; restart that gateway, or set GOCLAW_TOKEN", s.home.path("token"), l.URL)
 	}
-	remote := client.New(l.URL, token, nil)
+	remote := client.New(l.URL, token, nil).Renewing(s.presentToken)
 	bounded, cancel := context.WithTimeoutCause(ctx, healthAnswer, fmt.Errorf("no answer within %s", healthAnswer))
 	defer cancel()
 	if err := remote.Health(bounded); err != nil {

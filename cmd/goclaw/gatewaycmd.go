@@ -45,6 +45,9 @@ func (c *cli) serve(ctx context.Context, a *app, addr string) error {
 	if err != nil {
 		return err
 	}
+	if err := a.settings.checkReach(addr); err != nil {
+		return errors.Join(err, l.Close())
+	}
 	c.tellNotes(a)
 	a.start(ctx)
 	url, err := a.serve(ctx, l)
@@ -52,6 +55,9 @@ func (c *cli) serve(ctx context.Context, a *app, addr string) error {
 		return err
 	}
 	fmt.Fprintln(c.Stdout, "ready "+url)
+	if err := c.tellPage(ctx, a); err != nil {
+		return err
+	}
 	select {
 	case <-ctx.Done():
 		return nil

@@ -95,10 +95,14 @@ func (h home) makeToken() (string, error) {
 		return t, err
 	}
 	t := newToken()
+	return t, h.writeToken(t)
+}
+
+func (h home) writeToken(t string) error {
 	if err := h.replace("token", []byte(t+"\n")); err != nil {
-		return "", fmt.Errorf("token %s: %w", h.path("token"), reason(err))
+		return fmt.Errorf("token %s: %w", h.path("token"), reason(err))
 	}
-	return t, nil
+	return nil
 }
 
 func newToken() string {
@@ -118,6 +122,10 @@ func checkToken(t string) error {
 // replace writes a file of the home in one step, for its owner only.
 func (h home) replace(name string, content []byte) error {
 	tmp := h.path(name + ".new")
+	// One that a crash left may be open to others, or a link.
+	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	if err := os.WriteFile(tmp, content, 0o600); err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ import (
 	"goclaw/internal/edge/tool/artifact"
 	"goclaw/internal/edge/tool/sessions"
 	"goclaw/internal/edge/trust"
+	"goclaw/internal/edge/web"
 )
 
 // settings are the configuration, the environment and the flags, settled: what
@@ -41,6 +42,9 @@ type settings struct {
 	exec        config.Exec
 	addr        string
 	token       string // of the environment or the configuration; "" leaves the home's
+	tokenFrom   string // which of them
+	names       []string
+	limits      web.Limits
 
 	prompting prompting
 
@@ -92,7 +96,12 @@ func (c *cli) locate() (settings, config.Config, error) {
 	if err := checkToken(given); err != nil {
 		return settings{}, config.Config{}, usagef("GOCLAW_TOKEN %w", err)
 	}
-	s.token = cmp.Or(given, cfg.Gateway.Token.Reveal())
+	s.token, s.tokenFrom = given, "GOCLAW_TOKEN"
+	if given == "" {
+		s.token, s.tokenFrom = cfg.Gateway.Token.Reveal(), "gateway.token in "+s.source
+	}
+	s.names = cfg.Gateway.Hosts
+	s.limits = web.Limits{PerSecond: cfg.Gateway.RequestsPerSecond, AtOnce: cfg.Gateway.MaxRequests}
 	if s.databaseURL, err = cfg.DatabaseURL(c.Getenv); err != nil {
 		return settings{}, config.Config{}, usage(err)
 	}
@@ -348,4 +357,4 @@ func (s settings) agentIDs() []string {
 
 // hosts are the addresses besides loopback under which the gateway may be
 // called.
-func (s settings) hosts() []string { return []string{s.addr} }
+func (s settings) hosts() []string { return append([]string{s.addr}, s.names...) }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"goclaw"
@@ -47,8 +48,9 @@ func (e *Error) Unwrap() error {
 // Client calls one gateway. It is safe for concurrent use.
 type Client struct {
 	base  string
-	token string
+	token atomic.Pointer[string]
 	http  *http.Client
+	renew func() (string, error)
 }
 
 // New returns a client of the gateway at baseURL (http://HOST:PORT). hc nil
@@ -60,7 +62,17 @@ func New(baseURL, token string, hc *http.Client) *Client {
 	}
 	own := *hc
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Client{base: strings.TrimRight(baseURL, "/"), token: token, http: &own}
+	c := &Client{base: strings.TrimRight(baseURL, "/"), http: &own}
+	c.token.Store(&token)
+	return c
+}
+
+// Renewing makes c ask for the token anew when the gateway refuses the one that
+// it has, which was changed meanwhile. It returns c, and must be called before
+// its first use.
+func (c *Client) Renewing(token func() (string, error)) *Client {
+	c.renew = token
+	return c
 }
 
 // InProcess returns a client that calls h in memory. Requests name the host
@@ -73,30 +85,26 @@ func InProcess(h http.Handler, token string) *Client {
 // The caller closes the body. once ("" is none) is the key by which the server
 // knows a request that is sent again.
 func (c *Client) do(ctx context.Context, method, path string, query url.Values, body any, once string) (*http.Response, error) {
-	var payload io.Reader
+	var payload []byte
 	if body != nil {
-		b, err := json.Marshal(body)
-		if err != nil {
+		var err error
+		if payload, err = json.Marshal(body); err != nil {
 			return nil, err
 		}
-		payload = bytes.NewReader(b)
 	}
 	target := c.base + path
 	if len(query) > 0 {
 		target += "?" + query.Encode()
 	}
-	req, err := http.NewRequestWithContext(ctx, method, target, payload)
-	if err != nil {
-		return nil, err
+	token := *c.token.Load()
+	res, err := c.send(ctx, method, target, payload, once, token)
+	if err == nil && res.StatusCode == http.StatusUnauthorized && c.renew != nil {
+		if other, rerr := c.renew(); rerr == nil && other != token {
+			res.Body.Close()
+			c.token.Store(&other)
+			res, err = c.send(ctx, method, target, payload, once, other)
+		}
 	}
-	req.Header.Set("Authorization", "Bearer "+c.token)
-	if once != "" {
-		req.Header.Set("Idempotency-Key", once)
-	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	res, err := c.http.Do(req)
 	if err != nil {
 		return nil, unreachable(ctx, c.base, err)
 	}
@@ -105,6 +113,26 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 	}
 	defer res.Body.Close()
 	return nil, refusal(res)
+}
+
+// send makes one request; a payload of nil is none.
+func (c *Client) send(ctx context.Context, method, target string, payload []byte, once, token string) (*http.Response, error) {
+	var body io.Reader
+	if payload != nil {
+		body = bytes.NewReader(payload)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	if once != "" {
+		req.Header.Set("Idempotency-Key", once)
+	}
+	if payload != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return c.http.Do(req)
 }
 
 // call makes one request and decodes its JSON answer into out, unless out is

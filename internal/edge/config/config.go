@@ -204,6 +204,10 @@ type Gateway struct {
 	Addr  string `json:"addr,omitempty" format:"addr" doc:"HOST:PORT to listen on. Default: chosen by the gateway, on loopback."`
 	Token Secret `json:"token,omitempty" doc:"The token that clients must send. Default: the one in GOCLAW_HOME/token."`
 
+	Hosts             []string `json:"hosts,omitempty" format:"line" doc:"Names and addresses under which the gateway may be called besides its own address, such as that of a proxy that speaks TLS for it."`
+	RequestsPerSecond int      `json:"requestsPerSecond,omitempty" range:"1..1000000" doc:"Requests that are answered in a second, of holders of the token and of browsers each; further ones get 429. Default: 2000."`
+	MaxRequests       int      `json:"maxRequests,omitempty" range:"1..100000" doc:"Requests that may be under way at a time, streams included; further ones get 503. Default: 2000."`
+
 	DrainSeconds int `json:"drainSeconds,omitempty" range:"0..600" doc:"How long a gateway that stops lets the steps under way finish. Default: 10."`
 }
 

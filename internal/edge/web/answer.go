@@ -23,6 +23,8 @@ type failure struct {
 	// the field of the body; "" if none is.
 	Param   string
 	Pointer string
+
+	RetryAfter time.Duration // when to try again, if that may help
 }
 
 // Error makes a failure an error, so that parsers can return it.
@@ -85,6 +87,10 @@ type problem struct {
 
 // writeFailure answers with f in the shape that r's path promises.
 func writeFailure(w http.ResponseWriter, r *http.Request, f failure) {
+	retryAfter(w.Header(), f.RetryAfter)
+	if f.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="goclaw"`)
+	}
 	if strings.HasPrefix(r.URL.Path, "/v1/") {
 		writeJSON(w, f.Status, f.openAI())
 		return

@@ -16,6 +16,14 @@
 // /v1 it refuses what it would have to ignore although the caller relies on
 // it: tools of the caller, images, several choices, structured output.
 //
+// # The page
+//
+// Options.Page is for browsers that are signed in: by a cookie, which they get
+// for a one-time code, which the holder of the token gets from POST
+// /api/login-links. The cookie opens the API too, but what changes anything
+// must carry X-GoClaw-Page: 1 and come from the page's own origin, and it makes
+// no login links. keys.go says what the cookie is and when it ends.
+//
 // # Chat completions
 //
 // The session is that of the header X-GoClaw-Session, else that of the field

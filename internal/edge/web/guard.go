@@ -1,16 +1,14 @@
 package web
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 )
 
 // maxBody bounds a request's body, in bytes.
@@ -58,11 +56,10 @@ func (w *trackedWriter) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController reach what w wraps.
 func (w *trackedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// guarded refuses who may not ask, then hands on to the mux. open says which
-// patterns need no token.
+// guarded refuses who may not ask, then hands on to the mux or the page. open
+// says which patterns need no token.
 func (s *server) guarded(open map[string]bool) http.Handler {
 	hosts := newHostList(s.Hosts)
-	want := sha256.Sum256([]byte(s.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
@@ -72,44 +69,81 @@ func (s *server) guarded(open map[string]bool) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")
 
-		if !hosts.allow(r.Host) {
-			writeFailure(w, r, failure{Status: http.StatusForbidden, Code: "host_not_allowed",
-				Detail: fmt.Sprintf("host %q is not allowed: call the gateway by localhost or its configured address", r.Host)})
-			return
-		}
-		if origins := r.Header.Values("Origin"); len(origins) > 1 || len(origins) == 1 && !sameOrigin(origins[0], r.Host) {
-			writeFailure(w, r, failure{Status: http.StatusForbidden, Code: "origin_not_allowed",
-				Detail: "requests from other origins are not allowed"})
+		if f := foreign(r, hosts); f != nil {
+			writeFailure(w, r, *f)
 			return
 		}
 		fallback, pattern := s.mux.Handler(r)
+		page := s.isPage(r, pattern)
 		if !open[pattern] {
-			if !authorized(r, s.Token, want) {
-				h.Set("WWW-Authenticate", `Bearer realm="goclaw"`)
-				writeFailure(w, r, failure{Status: http.StatusUnauthorized, Code: "invalid_api_key",
-					Detail: "this needs the header Authorization: Bearer TOKEN with the gateway's token"})
+			who, f := s.admit(r, page)
+			switch {
+			case f != nil:
+				writeFailure(w, r, *f)
+				return
+			case who == nobody:
+				s.signedOut(w, r)
 				return
 			}
 			if s.Version != "" {
 				h.Set("X-GoClaw-Version", s.Version)
 			}
+			ctx, done, ok := s.flights.take(r.Context())
+			if !ok {
+				writeFailure(w, r, failure{Status: http.StatusServiceUnavailable, Code: "too_many_requests", RetryAfter: time.Second,
+					Detail: fmt.Sprintf("%d requests are under way; try again later (gateway.maxRequests is the limit)", s.Limits.AtOnce)})
+				return
+			}
+			defer done()
+			r = r.WithContext(ctx)
 		}
-		if pattern == "" {
+		r.Body = timedBody(w, r)
+		switch {
+		case page:
+			s.Page.ServeHTTP(w, r)
+		case pattern == "":
 			writeFailure(w, r, unrouted(fallback, w, r))
-			return
+		default:
+			s.mux.ServeHTTP(w, r)
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		s.mux.ServeHTTP(w, r)
 	})
 }
 
-// authorized compares hashes, so that the time taken tells neither the token
-// nor its length.
-func authorized(r *http.Request, token string, want [sha256.Size]byte) bool {
-	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	got := sha256.Sum256([]byte(strings.TrimSpace(given)))
-	same := subtle.ConstantTimeCompare(got[:], want[:]) == 1
-	return same && token != "" && strings.EqualFold(scheme, "Bearer")
+// admit judges who asks. Nobody may still be told by the page how to sign in.
+func (s *server) admit(r *http.Request, page bool) (caller, *failure) {
+	who := s.callerOf(r, s.keys.Load())
+	if r.Header.Get("Authorization") != "" {
+		if wait := s.guesses.judge(r.RemoteAddr, who == byToken, s.Now()); wait > 0 {
+			return nobody, locked(wait)
+		}
+	}
+	switch {
+	case who == nobody && page:
+		return nobody, nil
+	case who == nobody:
+		return nobody, &failure{Status: http.StatusUnauthorized, Code: "invalid_api_key",
+			Detail: "this needs the header Authorization: Bearer TOKEN with the gateway's token"}
+	case who == byCookie && forged(r, page):
+		return who, &failure{Status: http.StatusForbidden, Code: "not_from_the_page",
+			Detail: "a browser's session may be used by the gateway's own page only, which sends " + pageHeader + ": 1"}
+	}
+	return who, s.overloaded(who)
+}
+
+// foreign judges by what name the gateway was called, and from whose page.
+func foreign(r *http.Request, hosts hostList) *failure {
+	if len(r.RequestURI) > maxURL {
+		return &failure{Status: http.StatusRequestURITooLong, Detail: fmt.Sprintf("the address is longer than %d bytes", maxURL)}
+	}
+	if !hosts.allow(r.Host) {
+		return &failure{Status: http.StatusForbidden, Code: "host_not_allowed",
+			Detail: fmt.Sprintf("host %q is not allowed: call the gateway by localhost or its configured address", r.Host)}
+	}
+	if origins := r.Header.Values("Origin"); len(origins) > 1 || len(origins) == 1 && !sameOrigin(origins[0], r.Host) {
+		return &failure{Status: http.StatusForbidden, Code: "origin_not_allowed",
+			Detail: "requests from other origins are not allowed"}
+	}
+	return nil
 }
 
 // unrouted learns from the mux's own answer whether path or method is wrong.
@@ -143,7 +177,7 @@ func newHostList(hosts []string) hostList {
 	var l hostList
 	for _, h := range hosts {
 		name := hostName(h)
-		if addr, err := netip.ParseAddr(name); err == nil && addr.IsUnspecified() {
+		if addr, err := netip.ParseAddr(name); err == nil && addr.IsUnspecified() || strings.HasPrefix(h, ":") {
 			l.literal = true
 		}
 		l.names = append(l.names, name)
@@ -158,24 +192,28 @@ func (l hostList) allow(host string) bool {
 	if name == "" {
 		return false
 	}
-	if addr, err := netip.ParseAddr(name); err == nil && (l.literal || addr.Unmap().IsLoopback()) {
+	if addr, err := netip.ParseAddr(name); err == nil && addr.Zone() == "" && (l.literal || addr.Unmap().IsLoopback()) {
 		return true
 	}
 	return name == "localhost" || slices.Contains(l.names, name)
 }
 
 // hostName is the lower-case name or address in a Host header or a listen
-// address, without port, brackets or final dot.
+// address, without port, brackets or final dot; "" if it is no such thing.
 func hostName(host string) string {
-	if name, _, err := net.SplitHostPort(host); err == nil {
+	if name, port, err := net.SplitHostPort(host); err == nil {
+		if strings.ContainsFunc(port, func(r rune) bool { return r < '0' || r > '9' }) {
+			return ""
+		}
 		host = name
 	}
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// sameOrigin reports whether a page of origin was served under host.
+// sameOrigin reports whether a page of origin was served under host. The
+// scheme may differ: a proxy may speak TLS for the gateway.
 func sameOrigin(origin, host string) bool {
-	u, err := url.Parse(origin)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && strings.EqualFold(u.Host, host)
+	scheme, name, ok := strings.Cut(origin, "://")
+	return ok && (scheme == "http" || scheme == "https") && strings.EqualFold(name, host)
 }

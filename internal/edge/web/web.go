@@ -1,12 +1,18 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"goclaw"
 	"goclaw/internal/edge/web/openapi"
@@ -135,16 +141,36 @@ type Options struct {
 	// (0.0.0.0 or ::) allows every literal address, but no name.
 	Hosts []string
 
+	Limits Limits
+
+	// NewToken makes another token and stores it, for whoever asks that the
+	// present one end. Nil: it can't be changed.
+	NewToken func(context.Context) (string, error)
+
+	// Page is the web page, for those who are signed in; SignedOut says to the
+	// others how to be, and why a link that they followed (its path is /login)
+	// did not sign them in. Both get every path that no route answers. Nil: no
+	// page.
+	Page      http.Handler
+	SignedOut http.Handler
+
 	// Agents are the ids that /v1 offers as models, the default one first;
 	// none means only main.
 	Agents []string
 }
 
-// server holds what the handlers share; nothing of it changes.
+// server holds what the handlers share; nothing of it changes but the keys.
 type server struct {
 	Options
 	mux     *http.ServeMux
 	started time.Time
+	keys    atomic.Pointer[keys]
+	guesses guesses
+
+	rotating sync.Mutex // one change of the token at a time
+	flights  flights
+
+	byToken, byCookie *rate.Limiter
 }
 
 // route is one pattern of the surface. An open one needs no token. The
@@ -167,7 +193,15 @@ func New(o Options) http.Handler {
 	if len(o.Agents) == 0 {
 		o.Agents = []string{"main"}
 	}
-	s := &server{Options: o, mux: http.NewServeMux(), started: o.Now()}
+	o.Limits.PerSecond = cmp.Or(o.Limits.PerSecond, defaultPerSecond)
+	o.Limits.AtOnce = cmp.Or(o.Limits.AtOnce, defaultAtOnce)
+	s := &server{
+		Options: o, mux: http.NewServeMux(), started: o.Now(),
+		guesses: guesses{by: map[netip.Prefix]guess{}},
+		flights: flights{most: o.Limits.AtOnce, all: map[int]context.CancelCauseFunc{}},
+		byToken: newLimiter(o.Limits.PerSecond), byCookie: newLimiter(o.Limits.PerSecond),
+	}
+	s.keys.Store(newKeys(o.Token))
 	open := map[string]bool{}
 	for _, r := range s.routes() {
 		s.mux.HandleFunc(r.pattern, s.checked(r))
@@ -181,6 +215,6 @@ func New(o Options) http.Handler {
 func (s *server) routes() []route {
 	return slices.Concat(
 		s.healthRoutes(), s.v1Routes(), s.messageRoutes(), s.runRoutes(), s.workerRoutes(), s.eventRoutes(), s.sessionRoutes(),
-		s.artifactRoutes(), s.parkedRoutes(), s.spendRoutes(), s.contextRoutes(), s.documentRoutes(),
+		s.artifactRoutes(), s.parkedRoutes(), s.spendRoutes(), s.contextRoutes(), s.documentRoutes(), s.loginRoutes(),
 	)
 }

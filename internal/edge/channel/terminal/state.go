@@ -285,6 +285,7 @@ const help = `/subagents  list, inspect, steer, cancel, resume and spawn workers
 /stop       stop the current turn; /stop all: its workers, too
 /pause      no model is called anywhere until /resume
 /model      show or change the model
+/page       a link to the same in your browser
 /help       this list
 /quit       leave
 

@@ -67,7 +67,20 @@ func invalidBody(err error) error {
 	if at == "" {
 		return &InvalidBody{"", "the body is no valid request: " + why}
 	}
-	return &InvalidBody{at, fmt.Sprintf("field %q: %s", strings.TrimPrefix(at, "/"), why)}
+	field := strings.TrimPrefix(at, "/")
+	if value, wanted, ok := strings.Cut(strings.TrimPrefix(why, "enum: "), " does not equal any of: "); ok {
+		return &InvalidBody{at, fmt.Sprintf("%s %q: want %s", field, value, either(strings.Fields(strings.Trim(wanted, "[]"))))}
+	}
+	return &InvalidBody{at, fmt.Sprintf("field %q: %s", field, why)}
+}
+
+// either words a choice: a, b or c.
+func either(values []string) string {
+	last := len(values) - 1
+	if last < 1 {
+		return strings.Join(values, "")
+	}
+	return strings.Join(values[:last], ", ") + " or " + values[last]
 }
 
 // pointer finds the innermost property in a chain of places in a schema, of

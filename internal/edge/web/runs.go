@@ -11,11 +11,12 @@ import (
 )
 
 func (s *server) listRuns(w http.ResponseWriter, r *http.Request) {
-	q := parseQuery(r, "session", "requester", "parent", "trigger", "active", "ended", "limit")
+	q := parseQuery(r, "session", "requester", "parent", "root", "trigger", "active", "ended", "limit")
 	f := goclaw.RunFilter{
 		Session:   q.key("session"),
 		Requester: q.key("requester"),
 		Parent:    q.text("parent"),
+		Root:      q.text("root"),
 		Active:    q.flag("active"),
 		Ended:     q.flag("ended"),
 		Limit:     q.number("limit", math.MaxInt32),

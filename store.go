@@ -236,7 +236,7 @@ type Pause struct {
 }
 
 // UsageQuery selects and groups recorded model calls. By lists some of agent,
-// definition, model, day, tree and run; none means one sum.
+// definition, model, trigger, day, tree and run; none means one sum.
 type UsageQuery struct {
 	By    []string
 	Since string // day, as 2006-01-02; "": from the beginning
@@ -248,12 +248,13 @@ type UsageQuery struct {
 // UsageRow is a sum of model calls. Only the fields that the query grouped by
 // are set.
 type UsageRow struct {
-	Agent      string `json:"agent,omitempty"`
-	Definition string `json:"definition,omitempty"`
-	Model      string `json:"model,omitempty"`
-	Day        string `json:"day,omitempty"`
-	Tree       string `json:"tree,omitempty"` // id of the root run
-	Run        string `json:"run,omitempty"`
+	Agent      string  `json:"agent,omitempty"`
+	Definition string  `json:"definition,omitempty"`
+	Model      string  `json:"model,omitempty"`
+	Trigger    Trigger `json:"trigger,omitempty"` // of the run that made the calls
+	Day        string  `json:"day,omitempty"`
+	Tree       string  `json:"tree,omitempty"` // id of the root run
+	Run        string  `json:"run,omitempty"`
 
 	Calls  int64 `json:"calls"`
 	Usage  Usage `json:"usage"` // CostUSD: of the calls whose price is known; nil if of none
@@ -301,6 +302,7 @@ type RunFilter struct {
 	Session   SessionKey
 	Requester SessionKey
 	Parent    string
+	Root      string // runs of one tree, its root too
 	Triggers  []Trigger
 	Active    bool // only unended runs
 	Ended     bool // only ended runs

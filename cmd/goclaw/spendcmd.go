@@ -30,7 +30,7 @@ func (c *cli) usageCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&q.By, "by", q.By, "columns to group by: some of agent, definition, model, day, tree, run")
+	f.StringSliceVar(&q.By, "by", q.By, "columns to group by: some of agent, definition, model, trigger, day, tree, run")
 	f.StringVar(&q.Since, "since", "", "first DAY, as 2006-01-02")
 	f.StringVar(&q.Until, "until", "", "last DAY, as 2006-01-02")
 	f.StringVar(&q.Agent, "agent", "", "ID of an agent: only its calls")

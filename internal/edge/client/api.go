@@ -76,6 +76,7 @@ func filterQuery(f goclaw.RunFilter) url.Values {
 	set("session", f.Session.String())
 	set("requester", f.Requester.String())
 	set("parent", f.Parent)
+	set("root", f.Root)
 	for _, t := range f.Triggers {
 		set("trigger", string(t))
 	}

@@ -17,6 +17,7 @@ type Call struct {
 	Agent      string
 	Definition string
 	Model      string
+	Trigger    goclaw.Trigger // the run's
 	Day        string
 	At         goclaw.Millis
 	Usage      goclaw.Usage
@@ -33,7 +34,8 @@ func Calls(run goclaw.Run, b goclaw.Batch) []Call {
 		}
 		calls = append(calls, Call{
 			Run: run.ID, Seq: e.Seq, Root: run.Root, Agent: run.Session.Agent,
-			Definition: run.Profile.Definition, Model: run.Profile.Model, Day: b.Day,
+			Definition: run.Profile.Definition, Model: run.Profile.Model,
+			Trigger: run.Trigger, Day: b.Day,
 			At: cmp.Or(e.At, b.Now), Usage: paid.Usage, TookMs: paid.TookMs,
 		})
 	}
@@ -109,7 +111,7 @@ func Short(r goclaw.Reservation, tree, day Account) *goclaw.Shortage {
 }
 
 // groupings are the names by which UsageQuery groups.
-var groupings = [...]string{"agent", "definition", "model", "day", "tree", "run"}
+var groupings = [...]string{"agent", "definition", "model", "trigger", "day", "tree", "run"}
 
 // CheckUsage refuses a query that groups by what there is not.
 func CheckUsage(q goclaw.UsageQuery) error {
@@ -129,6 +131,7 @@ func SortUsage(rows []goclaw.UsageRow) {
 			cmp.Compare(b.Usage.Input+b.Usage.Output, a.Usage.Input+a.Usage.Output),
 			cmp.Compare(b.Lost, a.Lost),
 			cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Definition, b.Definition), cmp.Compare(a.Model, b.Model),
+			cmp.Compare(a.Trigger, b.Trigger),
 			cmp.Compare(a.Day, b.Day), cmp.Compare(a.Tree, b.Tree), cmp.Compare(a.Run, b.Run),
 		)
 	})

@@ -42,7 +42,7 @@ func TestClientRoundTrip(t *testing.T) {
 			status:  status,
 		}
 		c, ctx := connect(gateway(f)), t.Context()
-		filter := goclaw.RunFilter{Session: odd, Requester: mainKey, Parent: "p/1", Active: true, Ended: true, Limit: 9,
+		filter := goclaw.RunFilter{Session: odd, Requester: mainKey, Parent: "p/1", Root: "p?0", Active: true, Ended: true, Limit: 9,
 			Triggers: []goclaw.Trigger{goclaw.TriggerSpawn, goclaw.TriggerCron}}
 		in := goclaw.Inbound{Session: odd, Text: "hi", Sender: "Ann", Key: "k", Model: "m"}
 		check := func(name string, want, got any, err error) {

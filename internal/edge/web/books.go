@@ -32,8 +32,8 @@ func (s *server) spendRoutes() []route {
 		{pattern: "GET /api/usage", handle: s.getUsage, op: openapi.Operation{
 			ID: "getUsage", Tag: "usage", Summary: "Sums of model calls: tokens, cost, and the share that caches had of the input",
 			Query: []openapi.Param{
-				{Name: "by", Pattern: "^(agent|definition|model|day|tree|run)(,(agent|definition|model|day|tree|run))*$",
-					About: "what to group by: some of agent, definition, model, day, tree and run, with commas; default: one sum"},
+				{Name: "by", Pattern: "^(agent|definition|model|day|tree|run|trigger)(,(agent|definition|model|day|tree|run|trigger))*$",
+					About: "what to group by: some of agent, definition, model, day, tree, run and trigger, with commas; default: one sum"},
 				{Name: "since", Pattern: day, About: "the first day, as 2026-01-31"},
 				{Name: "until", Pattern: day, About: "the last day, as 2026-01-31"},
 				{Name: "agent", About: "only this agent's"},

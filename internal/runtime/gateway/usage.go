@@ -55,7 +55,8 @@ func usageHead(by []string, lost bool) []string {
 
 func usageNames(r goclaw.UsageRow, by []string) []string {
 	values := map[string]string{
-		"agent": r.Agent, "definition": r.Definition, "model": r.Model, "day": r.Day,
+		"agent": r.Agent, "definition": r.Definition, "model": r.Model,
+		"trigger": string(r.Trigger), "day": r.Day,
 		"tree": fmt.Sprintf("%.8s", r.Tree), "run": fmt.Sprintf("%.8s", r.Run),
 	}
 	names := make([]string, len(by))

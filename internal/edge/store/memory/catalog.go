@@ -64,6 +64,7 @@ func selects(f goclaw.RunFilter, r *record) bool {
 	return (f.Session.IsZero() || r.Session == f.Session) &&
 		(f.Requester.IsZero() || r.Requester == f.Requester) &&
 		(f.Parent == "" || r.Parent == f.Parent) &&
+		(f.Root == "" || r.Root == f.Root) &&
 		(len(f.Triggers) == 0 || slices.Contains(f.Triggers, r.Trigger)) &&
 		(!f.Active || !r.State.Ended()) && (!f.Ended || r.State.Ended())
 }

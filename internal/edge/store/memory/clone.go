@@ -43,6 +43,8 @@ func (s *Store) Clone() *Store {
 	maps.Copy(c.blobs, s.blobs) // never changed
 	maps.Copy(c.buckets, s.buckets)
 	c.calls = slices.Clone(s.calls) // their costs are never changed
+	maps.Copy(c.jobs, s.jobs)       // never changed, only replaced
+	c.firings = slices.Clone(s.firings)
 	return c
 }
 
@@ -84,9 +86,12 @@ func (s *Store) Fingerprint() string {
 		Holds     []string
 		Buckets   map[string]store.Bucket
 		Pause     goclaw.Pause
+		Jobs      map[string]job
+		Firings   []goclaw.Firing
 	}{
 		Closed: s.closed, Sessions: s.sessions, Leases: s.leases, Inbox: s.inbox, Artifacts: s.artifacts,
 		Blobs: slices.Sorted(maps.Keys(s.blobs)), Calls: s.calls, Buckets: s.buckets, Pause: s.pause,
+		Jobs: s.jobs, Firings: s.firings,
 	}
 	for _, r := range s.runs {
 		state.Runs = append(state.Runs, run{r.Run, r.Idempotent, r.events, r.tidied})

@@ -96,6 +96,15 @@ func TestFingerprint(t *testing.T) {
 				Outbox: &goclaw.Outbound{ID: "o", Session: goclaw.MainKey("a"), Run: "r"}})
 		}},
 		{"park", func() error { return s.MarkOutbox(ctx, "o", "parked", 5, "") }},
+		{"cron job", func() error {
+			_, err := s.PutCronJob(ctx, goclaw.CronJob{ID: "j", Agent: "a"})
+			return err
+		}},
+		{"fire", func() error {
+			_, _, err := s.FireCronJob(ctx, goclaw.CronFire{Job: goclaw.CronJob{ID: "j", Revision: 1}, Firing: goclaw.Firing{Job: "j", Due: 1, Skipped: "why"}})
+			return err
+		}},
+		{"remove", func() error { return s.RemoveCronJob(ctx, "j") }},
 		{"close", s.Close},
 	}
 	for _, step := range steps {

@@ -147,8 +147,8 @@ func (s *Store) Usage(ctx context.Context, q goclaw.UsageQuery) (rows []goclaw.U
 		}
 		for _, h := range s.holds {
 			if h.spent {
-				p := s.byID[h.run].Profile
-				sum(store.Call{Run: h.run, Root: h.root, Agent: h.agent, Day: h.day, Definition: p.Definition, Model: p.Model}).Lost += h.tokens
+				r := s.byID[h.run]
+				sum(store.Call{Run: h.run, Root: h.root, Agent: h.agent, Day: h.day, Definition: r.Profile.Definition, Model: r.Profile.Model, Trigger: r.Trigger}).Lost += h.tokens
 			}
 		}
 		for _, row := range sums {
@@ -170,6 +170,8 @@ func groupOf(c store.Call, by []string) (row goclaw.UsageRow) {
 			row.Definition = c.Definition
 		case "model":
 			row.Model = c.Model
+		case "trigger":
+			row.Trigger = c.Trigger
 		case "day":
 			row.Day = c.Day
 		case "tree":

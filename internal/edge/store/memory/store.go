@@ -34,6 +34,8 @@ type Store struct {
 	holds     []*hold
 	buckets   map[string]store.Bucket
 	pause     goclaw.Pause
+	jobs      map[string]job
+	firings   []goclaw.Firing
 }
 
 // reply is an outbound with what the gateway does not see of it.
@@ -71,6 +73,7 @@ func Open() *Store {
 		artifacts: map[string]map[string]goclaw.Artifact{},
 		blobs:     map[string][]byte{},
 		buckets:   map[string]store.Bucket{},
+		jobs:      map[string]job{},
 	}
 }
 

@@ -45,6 +45,21 @@ func TestAgain(t *testing.T) {
 			}
 			return err
 		},
+		"fire": func(w *wire) error {
+			j, err := w.direct.CronJob(w.Context(), "j")
+			if err != nil {
+				j, err = w.direct.PutCronJob(w.Context(), goclaw.CronJob{ID: "j", Agent: "a", Enabled: true, Next: 1})
+			}
+			if err != nil {
+				return err
+			}
+			j.Revision = 1 // as it was read before the first try
+			_, run, err := w.FireCronJob(w.Context(), firing(j, "fired"))
+			if err == nil && (run.ID != "fired" || run.Ordinal == 0) {
+				w.Errorf("fired %+v", run)
+			}
+			return err
+		},
 		"post": func(w *wire) error {
 			return w.Post(w.Context(), w.run.ID, goclaw.InboxItem{ID: "posted", CreatedAt: 1})
 		},
@@ -153,6 +168,8 @@ func (w *wire) state() []any {
 	items, err2 := w.direct.Pending(ctx, goclaw.SessionKey{})
 	replies, err3 := w.direct.Outbox(ctx, 9, 0)
 	usage, err4 := w.direct.Usage(ctx, goclaw.UsageQuery{By: []string{"run", "day"}})
+	jobs, err7 := w.direct.CronJobs(ctx)
+	firings, err8 := w.direct.Firings(ctx, "j", 0)
 	sessions, err5 := w.direct.AllSessions(ctx)
 	artifacts, err6 := w.direct.ArtifactsOf(ctx, goclaw.ArtifactFilter{})
 	blobs := map[string]string{}
@@ -173,10 +190,20 @@ func (w *wire) state() []any {
 		logs = append(logs, events)
 		runs[i].Ordinal = 0 // lost commits leave gaps
 	}
-	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8); err != nil {
 		w.Fatal(err)
 	}
-	return []any{runs, logs, items, replies, usage, sessions, artifacts, blobs}
+	return []any{runs, logs, items, replies, usage, sessions, artifacts, blobs, jobs, firings}
+}
+
+// firing is a decision to fire j as the run with that id.
+func firing(j goclaw.CronJob, run string) goclaw.CronFire {
+	return goclaw.CronFire{
+		Job: j, Firing: goclaw.Firing{Job: j.ID, Due: 1, At: 2}, Next: 9, Enabled: true,
+		Run: &goclaw.Acceptance{Key: "cron " + run, Run: goclaw.Run{
+			ID: run, Session: j.Key(), Trigger: goclaw.TriggerCron, State: goclaw.StateQueued, CreatedAt: 2,
+		}, Blobs: []goclaw.Blob{content("spec")}},
+	}
 }
 
 // turn is a user's turn in a session of its own.

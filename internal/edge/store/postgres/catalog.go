@@ -62,11 +62,14 @@ func (s *Store) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, err
 	if f.Parent != "" {
 		and("parent = $%d AND parent <> ''", f.Parent)
 	}
+	if f.Root != "" {
+		and("root = $%d", f.Root)
+	}
 	if len(f.Triggers) > 0 {
 		and("trigger = ANY($%d)", f.Triggers)
 	}
 	switch {
-	case f.Active && f.Parent == "" && f.Requester.IsZero():
+	case f.Active && f.Parent == "" && f.Root == "" && f.Requester.IsZero():
 		query += ` AND finished_at IS NULL`
 	case f.Active:
 		query += ` AND coalesce(finished_at, -1) = -1`
@@ -80,7 +83,7 @@ func (s *Store) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, err
 	}
 	args = append(args, most)
 	order := "ordinal"
-	if f.Parent != "" || !f.Requester.IsZero() {
+	if f.Parent != "" || f.Root != "" || !f.Requester.IsZero() {
 		order = "ordinal + 0" // few are sorted, not all walked over in order
 	}
 	query += fmt.Sprintf(` ORDER BY %s DESC LIMIT $%d`, order, len(args))

@@ -92,6 +92,14 @@ func TestChanges(t *testing.T) {
 	until(t, changes, "")
 	must(s.End(ctx, claim().Fence(), goclaw.Ending{State: goclaw.StateCancelled}))
 	until(t, changes, run.ID)
+	j, err := s.PutCronJob(ctx, goclaw.CronJob{ID: "j", Agent: "a", Enabled: true, Next: 1})
+	must(err)
+	until(t, changes, "")
+	_, _, err = s.FireCronJob(ctx, firing(j, "fired"))
+	must(err)
+	until(t, changes, "fired")
+	must(s.RemoveCronJob(ctx, "j"))
+	until(t, changes, "")
 }
 
 // TestChangesCoalesce lets a reader be slow: what finds no room becomes one

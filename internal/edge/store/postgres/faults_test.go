@@ -234,7 +234,7 @@ func (c *crew) check() {
 func dropGuards(t *testing.T, url string) {
 	t.Helper()
 	for _, guard := range []string{"runs_id ON runs (id)", "runs_idempotent ON runs (idempotent)", "events_seq ON events (run_id, seq)",
-		"inbox_id ON inbox (id)", "outbox_id ON outbox (id)"} {
+		"inbox_id ON inbox (id)", "outbox_id ON outbox (id)", "firings_due ON firings (job, due)"} {
 		name, _, _ := strings.Cut(guard, " ")
 		query(t, url, "DROP INDEX IF EXISTS "+name)
 		query(t, url, "CREATE INDEX "+guard)

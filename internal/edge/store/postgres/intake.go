@@ -25,10 +25,7 @@ func (s *Store) Accept(ctx context.Context, a goclaw.Acceptance) (run goclaw.Run
 	if err := store.CheckAcceptance(a); err != nil {
 		return goclaw.Run{}, false, fmt.Errorf("%s: %w", op, err)
 	}
-	profile, err := json.Marshal(a.Run.Profile)
-	if err == nil && bytes.Contains(profile, []byte(`\u0000`)) {
-		err = errors.New("the profile holds a NUL character")
-	}
+	profile, err := encodeProfile(a.Run.Profile)
 	if err != nil {
 		return goclaw.Run{}, false, fmt.Errorf("%s: %w", op, err)
 	}
@@ -40,16 +37,23 @@ func (s *Store) Accept(ctx context.Context, a goclaw.Acceptance) (run goclaw.Run
 			}
 			return err
 		}
-		run, created = store.Admitted(a), true
-		t.enqueue(&run, string(profile), first)
-		t.putBlobs(a.Blobs)
-		t.wake(run.ID)
+		created = true
+		t.enqueue(a, &run, profile, first)
 		return nil
 	})
 	if err != nil {
 		return goclaw.Run{}, false, err
 	}
 	return run, created, nil
+}
+
+// encodeProfile makes the column of that name.
+func encodeProfile(p goclaw.Profile) (string, error) {
+	profile, err := json.Marshal(p)
+	if err == nil && bytes.Contains(profile, []byte(`\u0000`)) {
+		err = errors.New("the profile holds a NUL character")
+	}
+	return string(profile), err
 }
 
 // admit takes the session's lock and returns the run that stands for a
@@ -67,7 +71,7 @@ func (t *tx) admit(a goclaw.Acceptance) (known *goclaw.Run, first bool, err erro
 		ON CONFLICT (key) DO UPDATE SET turns = sessions.turns + 1, updated_at = greatest(sessions.updated_at, $4),
 			archived_at = NULL, deleted_at = NULL`, key, a.Run.Session.Agent, a.Run.Session.IsWorker(), a.Run.CreatedAt)
 	if a.Key != "" {
-		collectRuns(t.queue(`SELECT `+runColumns+` FROM runs WHERE idempotent = $1 AND idempotent <> '' ORDER BY ordinal LIMIT 1`, a.Key), &runs)
+		t.keyed(a.Key, &runs)
 	}
 	var alike []goclaw.Run
 	if a.Coalesce {
@@ -136,13 +140,22 @@ func (t *tx) exclude(name string) {
 	t.queue(`SELECT pg_advisory_xact_lock(hashtextextended('goclaw ' || $1, 0))`, name)
 }
 
-// enqueue queues the run; its ordinal is known once that is done.
-func (t *tx) enqueue(r *goclaw.Run, profile string, first bool) {
+// keyed asks for the run that was accepted with that key, if there is one.
+func (t *tx) keyed(key string, runs *[]goclaw.Run) {
+	collectRuns(t.queue(`SELECT `+runColumns+` FROM runs WHERE idempotent = $1 AND idempotent <> '' ORDER BY ordinal LIMIT 1`, key), runs)
+}
+
+// enqueue queues the run, and makes r it; its ordinal is known once that is
+// done.
+func (t *tx) enqueue(a goclaw.Acceptance, r *goclaw.Run, profile string, first bool) {
+	*r = store.Admitted(a)
 	into(t.write(`INSERT INTO runs (id, session_key, trigger, requester_key, parent, depth, label, task, context,
 			profile, cleanup, announce, created_at, idempotent, root, lane, agent, head)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) RETURNING ordinal`,
 		r.ID, r.Session.String(), r.Trigger, r.Requester.String(), r.Parent, r.Depth, r.Label, r.Task, r.Context,
 		profile, r.Cleanup, r.Announce, r.CreatedAt, r.Idempotent, r.Root, r.Lane.String(), r.Session.Agent, first), &r.Ordinal)
+	t.putBlobs(a.Blobs)
+	t.wake(r.ID)
 }
 
 // oneCascade lets cancellations of one tree pass one at a time: two that began

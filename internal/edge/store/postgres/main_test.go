@@ -98,8 +98,9 @@ func wipe(ctx context.Context, url string) error {
 	}
 	_, err = conn.Exec(ctx, `
 		DELETE FROM events; DELETE FROM inbox; DELETE FROM outbox; DELETE FROM artifacts; DELETE FROM blobs; DELETE FROM calls;
-		DELETE FROM holds; DELETE FROM rates; DELETE FROM control; DELETE FROM processes; DELETE FROM runs; DELETE FROM sessions;
-		SELECT setval('runs_ordinal_seq', 1, false), setval('inbox_n_seq', 1, false), setval('outbox_n_seq', 1, false)`)
+		DELETE FROM holds; DELETE FROM rates; DELETE FROM control; DELETE FROM cron_jobs; DELETE FROM firings; DELETE FROM processes; DELETE FROM runs; DELETE FROM sessions;
+		SELECT setval('runs_ordinal_seq', 1, false), setval('inbox_n_seq', 1, false), setval('outbox_n_seq', 1, false),
+			setval('firings_n_seq', 1, false)`)
 	return errors.Join(err, conn.Close(ctx))
 }
 

@@ -35,6 +35,9 @@ INSERT INTO inbox (id, kind, session_key, source, group_run, mode, text, created
 	FROM generate_series(1, 2000) AS n, unnest(ARRAY['taken', 'parked', 'pending']) AS kind;
 INSERT INTO outbox (id, session_key, run_id, text, state, next_at, created_at)
 	SELECT 'o' || n, 'agent:a:api:user:ended' || n, 'ended' || n, '', 'sent', 1, 1 FROM generate_series(1, 2000) AS n;
+INSERT INTO cron_jobs SELECT 'off' || n, 'a', 1, n > 1000, CASE WHEN n > 1000 THEN 900000 END, '{}' FROM generate_series(1, 2000) AS n;
+INSERT INTO firings (job, due, at, manual, skipped, missed, run_id)
+	SELECT 'j-life-' || (n % 10), n, 1, false, '', 0, 'ended' || n FROM generate_series(1000, 3000) AS n;
 INSERT INTO blobs SELECT 'sum' || n, '' FROM generate_series(1, 2000) AS n;
 INSERT INTO artifacts SELECT 'ended' || n, 'a', 'sum' || n, 0, '', 1 FROM generate_series(1, 2000) AS n;
 INSERT INTO calls SELECT id, 0, root, 'b', '', '', '2026-01-02', 1, 1, 1, 0, 0, NULL, 0 FROM runs;
@@ -172,4 +175,20 @@ func life(t *testing.T, s *postgres.Store, id string) {
 	must(s.ChangeSession(ctx, parent.Session, goclaw.SessionChange{Reset: true}, 10))
 	_, err = s.Cancel(ctx, goclaw.Cancellation{Run: id, Now: 10, Cascade: true})
 	must(err)
+	_, err = s.Runs(ctx, goclaw.RunFilter{Root: id})
+	must(err)
+	j, err := s.PutCronJob(ctx, goclaw.CronJob{ID: "j-" + id, Agent: "a", Enabled: true, Next: 1})
+	must(err)
+	due, _, err := s.DueCronJobs(ctx, 10)
+	must(err)
+	if len(due) != 1 {
+		t.Fatalf("due: %v", due)
+	}
+	fire := firing(j, "cron-"+id)
+	fire.Next, fire.IfQuiet, fire.Alone, fire.MaxActive = 900_000, true, true, 9
+	_, _, err = s.FireCronJob(ctx, fire)
+	must(err)
+	_, err = s.Firings(ctx, j.ID, 5)
+	must(err)
+	must(s.End(ctx, claim("cron-"+id), goclaw.Ending{State: goclaw.StateCompleted, Batch: goclaw.Batch{Now: 10}}))
 }

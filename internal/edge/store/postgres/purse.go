@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -210,10 +211,14 @@ func (s *Store) Usage(ctx context.Context, q goclaw.UsageQuery) ([]goclaw.UsageR
 		dest *string
 	}{
 		"agent": {"agent", &one.Agent}, "definition": {"definition", &one.Definition}, "model": {"model", &one.Model},
-		"day": {"day", &one.Day}, "tree": {"root", &one.Tree}, "run": {"run_id", &one.Run},
+		"trigger": {"trigger", (*string)(&one.Trigger)}, "day": {"day", &one.Day}, "tree": {"root", &one.Tree}, "run": {"run_id", &one.Run},
 	}
 	var groups []string
 	var dest []any
+	trigger := "''" // looked up for every call only if it is asked for
+	if slices.Contains(q.By, "trigger") {
+		trigger = "(SELECT trigger FROM runs WHERE id = run_id)"
+	}
 	for _, by := range q.By {
 		groups = append(groups, columns[by].name)
 		dest = append(dest, columns[by].dest)
@@ -230,11 +235,11 @@ func (s *Store) Usage(ctx context.Context, q goclaw.UsageQuery) ([]goclaw.UsageR
 	err := s.read(ctx, op, func(b *pgx.Batch) {
 		found = nil
 		each(queue(b, `WITH booked AS (
-				SELECT run_id, root, agent, definition, model, day, 1 AS calls, input, output, cache_read, cache_write,
+				SELECT run_id, root, agent, definition, model, `+trigger+` AS trigger, day, 1 AS calls, input, output, cache_read, cache_write,
 					cost_usd, took_ms, CASE WHEN cost_usd IS NULL THEN 1 ELSE 0 END AS unpriced, 0 AS lost FROM calls
 				UNION ALL
 				SELECT run_id, holds.root, holds.agent, coalesce(profile::json ->> 'definition', ''),
-					coalesce(profile::json ->> 'model', ''), day, 0, 0, 0, 0, 0, NULL, 0, 0, tokens
+					coalesce(profile::json ->> 'model', ''), trigger, day, 0, 0, 0, 0, 0, NULL, 0, 0, tokens
 				FROM holds JOIN runs ON runs.id = holds.run_id WHERE spent
 			)
 			SELECT `+strings.Join(groups, ", ")+`coalesce(sum(calls), 0)::bigint, coalesce(sum(input), 0)::bigint, coalesce(sum(output), 0)::bigint,

@@ -77,6 +77,9 @@ func (s *Store) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, err
 	if f.Parent != "" {
 		and("parent = ? AND parent <> ''", f.Parent)
 	}
+	if f.Root != "" {
+		and("root = ?", f.Root)
+	}
 	if len(f.Triggers) > 0 {
 		values := make([]any, len(f.Triggers))
 		for i, t := range f.Triggers {

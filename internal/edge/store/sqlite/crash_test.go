@@ -66,6 +66,55 @@ func TestKill(t *testing.T) {
 	}
 }
 
+// TestKillFiring kills a process again and again while it fires a job: every
+// due time was decided once, each with its run, and none was left out.
+func TestKillFiring(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "goclaw.db")
+	s := open(t, path, sqlite.Options{})
+	if _, err := s.PutCronJob(t.Context(), goclaw.CronJob{ID: "j", Agent: "a", Enabled: true, Next: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	fired := 0
+	for i := range 12 {
+		point, count := []string{"commit.before", "commit.after"}[i%2], 1+i%3
+		cmd := exec.CommandContext(t.Context(), self)
+		cmd.Env = append(os.Environ(), "STORE_TEST_CRON=1", "STORE_TEST_VICTIM="+path, "STORE_TEST_POINT="+point, fmt.Sprintf("STORE_TEST_COUNT=%d", count))
+		cmd.Stderr = os.Stderr
+		if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() == 1 {
+			t.Fatalf("the victim ended by itself: %v", err)
+		}
+		fired += count
+		if point == "commit.before" {
+			fired--
+		}
+	}
+	s = open(t, path, sqlite.Options{})
+	due, err := fireDue(t.Context(), s)
+	if err != nil || int(due) != fired+1 {
+		t.Fatalf("next due was %d, want %d; error %v", due, fired+1, err)
+	}
+	firings, err := s.Firings(t.Context(), "j", 0)
+	if err != nil || len(firings) != fired+1 {
+		t.Fatalf("%d firings, want %d; error %v", len(firings), fired+1, err)
+	}
+	for i, f := range firings {
+		if want := fired + 1 - i; int(f.Due) != want || f.Run != fmt.Sprintf("run-%d", want) || f.State != goclaw.StateQueued {
+			t.Errorf("firing %d: %+v", want, f)
+		}
+	}
+	runs, err := s.Runs(t.Context(), goclaw.RunFilter{})
+	if err != nil || len(runs) != fired+1 {
+		t.Errorf("%d runs, want %d; error %v", len(runs), fired+1, err)
+	}
+}
+
 // TestDrop opens what the disk holds while a store is still open, as after a
 // kill.
 func TestDrop(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 // tables are all tables, each after those that it refers to.
 var tables = [...]string{
-	"sessions", "processes", "runs", "events", "inbox", "outbox", "blobs", "artifacts", "calls", "holds", "rates", "control",
+	"sessions", "processes", "runs", "events", "inbox", "outbox", "blobs", "artifacts", "calls", "holds", "rates", "control", "cron_jobs", "firings",
 }
 
 // Dump calls row for every row of every table, tables after those that they

@@ -123,7 +123,7 @@ func TestPlans(t *testing.T) {
 	}
 	// These partial indexes hold only what can be taken, is open or is to be
 	// tidied; the tables hold processes and materialised results.
-	fine := regexp.MustCompile(`USING (COVERING )?INDEX (runs_(released|withdrawn|waiting|ready_turns|ready_workers|running|busy|untidied|open)|inbox_(pending|parked)|outbox_(open|parked)|sessions_stale)$|` +
+	fine := regexp.MustCompile(`USING (COVERING )?INDEX (runs_(released|withdrawn|waiting|ready_turns|ready_workers|running|busy|untidied|open|scheduled)|inbox_(pending|parked)|outbox_(open|parked)|sessions_stale)$|` +
 		`^SCAN (processes|tree|head|\(subquery-\d+\)|CONSTANT ROW|SUBQUERY \d+)$`)
 	for _, q := range queries {
 		if !regexp.MustCompile(`^\s*(SELECT|UPDATE|INSERT|DELETE|WITH)`).MatchString(q) {
@@ -262,4 +262,18 @@ func life(t *testing.T, s *Store) {
 	}
 	_, _, err = s.Counts(ctx)
 	check(err)
+	j, err := s.PutCronJob(ctx, goclaw.CronJob{ID: "j", Agent: "a", Enabled: true, Next: 5})
+	check(err)
+	_, _, err = s.DueCronJobs(ctx, 9)
+	check(err)
+	_, err = s.CronJob(ctx, "j")
+	check(err)
+	_, _, err = s.FireCronJob(ctx, goclaw.CronFire{Job: j, Firing: goclaw.Firing{Job: "j", Due: 5}, IfQuiet: true, Alone: true, MaxActive: 9,
+		Run: &goclaw.Acceptance{Key: "cron", Run: goclaw.Run{ID: "c1", Session: j.Key(), Trigger: goclaw.TriggerCron, State: goclaw.StateQueued}}})
+	check(err)
+	_, err = s.Firings(ctx, "j", 5)
+	check(err)
+	_, err = s.Runs(ctx, goclaw.RunFilter{Root: "r1"})
+	check(err)
+	check(s.RemoveCronJob(ctx, "j"))
 }

@@ -65,9 +65,8 @@ func (t *tx) admit(ctx context.Context, a goclaw.Acceptance) (*goclaw.Run, error
 	}
 	var known []goclaw.Run
 	if a.Key != "" {
-		err := t.query(ctx, collectRuns(&known),
-			`SELECT `+runColumns+` FROM runs WHERE idempotent = ? AND idempotent <> ''`, a.Key)
-		if err != nil {
+		var err error
+		if known, err = t.keyed(ctx, a.Key); err != nil {
 			return nil, err
 		}
 	}
@@ -106,6 +105,12 @@ func (t *tx) admit(ctx context.Context, a goclaw.Acceptance) (*goclaw.Run, error
 		}
 	}
 	return nil, nil
+}
+
+// keyed returns the run that was accepted with that key, if there is one.
+func (t *tx) keyed(ctx context.Context, key string) (known []goclaw.Run, err error) {
+	err = t.query(ctx, collectRuns(&known), `SELECT `+runColumns+` FROM runs WHERE idempotent = ? AND idempotent <> ''`, key)
+	return known, err
 }
 
 // enqueue inserts the run and its session.

@@ -96,7 +96,7 @@ func TestRefuses(t *testing.T) {
 		{"a newer schema", func(t *testing.T, path string) {
 			makeStore(t, path)
 			query(t, path, `PRAGMA user_version = 99`)
-		}, []string{"version 99", "only up to 1", "newer goclaw"}},
+		}, []string{"version 99", "only up to 2", "newer goclaw"}},
 		{"a damaged schema", func(t *testing.T, path string) {
 			makeStore(t, path)
 			data := readFile(t, path)
@@ -175,8 +175,16 @@ func TestView(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for i, session := range []goclaw.SessionKey{goclaw.MainKey("cron"), goclaw.CronKey("a", "j")} {
+		a := turn(fmt.Sprint("cron-", i))
+		a.Run.Trigger, a.Run.Session, a.Run.CreatedAt = goclaw.TriggerCron, session, 9
+		if _, _, err := s.Accept(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
 	want := `id session_key requester_key task label model status result error started_at finished_at duration_ms created_at ` +
 		`definition definition_sha depth parent input_tokens output_tokens cache_read_tokens cache_write_tokens cost_usd attempt
+cron-1|agent:a:cron:j|||cron-1||queued||||||9|||0||0|0|0|0||0
 worker-|agent:a:api:user:worker-|agent:a:main|task|planner|p/m|failed|r|e|10|25|15|1|planner|sha|1|p|4|3|2|1||1
 worker-mine|agent:a:api:user:worker-mine|agent:a:main|task|mine|p/m|queued||||||1|planner|sha|1|p|0|0|0|0||0
 `

@@ -40,7 +40,7 @@ func TestStore(t *testing.T) {
 // the store must not need them.
 func TestStoreWithoutGuards(t *testing.T) {
 	guards := []string{"runs_id ON runs (id)", "runs_idempotent ON runs (idempotent)", "events_seq ON events (run_id, seq)",
-		"inbox_id ON inbox (id)", "outbox_id ON outbox (id)"}
+		"inbox_id ON inbox (id)", "outbox_id ON outbox (id)", "firings_due ON firings (job, due)"}
 	storetest.Run(t, func(t *testing.T) storetest.Store {
 		path := filepath.Join(t.TempDir(), "goclaw.db")
 		makeEmpty(t, path)

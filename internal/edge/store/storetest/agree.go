@@ -55,6 +55,9 @@ func Agree(t *testing.T, open func() (Pair, error)) {
 			"rate":      p.rate,
 			"pause":     p.pause,
 			"usage":     p.usage,
+			"cron job":  p.cronJob,
+			"fire":      p.fireCron,
+			"fire ":     p.fireCron,
 			"ask":       p.ask,
 			"reopen":    p.reopen,
 			"wait":      func(rt *rapid.T) { p.now += goclaw.Millis(rapid.IntRange(0, 2000).Draw(rt, "ms")) },
@@ -111,7 +114,7 @@ func bothDo(p *pair, what string, f func(Store) error) error {
 // class is what a caller can branch on.
 func class(err error) string {
 	for _, sentinel := range []error{goclaw.ErrNotFound, goclaw.ErrFenced, goclaw.ErrTooManyChildren, goclaw.ErrTreeFull,
-		goclaw.ErrConsumed, goclaw.ErrEnded, goclaw.ErrWoken} {
+		goclaw.ErrConsumed, goclaw.ErrEnded, goclaw.ErrWoken, goclaw.ErrChanged, goclaw.ErrBusy} {
 		if errors.Is(err, sentinel) {
 			return sentinel.Error()
 		}
@@ -159,6 +162,10 @@ func (p *pair) compareAll() {
 	_, _ = both(p, "all items", func(s Store) ([]goclaw.InboxItem, error) { return s.Pending(p.ctx, goclaw.SessionKey{}) })
 	_, _ = both(p, "the outbox", func(s Store) ([]goclaw.Outbound, error) { return s.Outbox(p.ctx, p.now*2, 0) })
 	_, _ = both(p, "parked", func(s Store) ([]goclaw.Parked, error) { return s.Parked(p.ctx) })
+	jobs, _ := both(p, "cron jobs", func(s Store) ([]goclaw.CronJob, error) { return s.CronJobs(p.ctx) })
+	for _, j := range jobs {
+		_, _ = both(p, "firings", func(s Store) ([]goclaw.Firing, error) { return s.Firings(p.ctx, j.ID, 0) })
+	}
 	_, _ = both(p, "the queue", func(s Store) ([]string, error) { return s.Queue(p.ctx) })
 	_, _ = both(p, "counts", func(s Store) ([2]int, error) {
 		active, queued, err := s.Counts(p.ctx)

@@ -207,11 +207,13 @@ func (p *pair) ask(rt *rapid.T) {
 	filter := goclaw.RunFilter{
 		Active: rapid.Bool().Draw(rt, "active"), Ended: rapid.Bool().Draw(rt, "ended"), Limit: rapid.IntRange(0, 3).Draw(rt, "limit"),
 	}
-	switch rapid.IntRange(0, 3).Draw(rt, "by") {
+	switch rapid.IntRange(0, 4).Draw(rt, "by") {
 	case 0:
 		filter.Session = p.key(rt)
 	case 1:
 		filter.Requester = p.key(rt)
+	case 3:
+		filter.Root = p.runID(rt)
 	case 2:
 		filter.Parent, filter.Triggers = p.runID(rt), []goclaw.Trigger{goclaw.TriggerSpawn, goclaw.TriggerUser}
 	}

@@ -144,7 +144,7 @@ func (p *pair) pause(rt *rapid.T) {
 }
 
 func (p *pair) usage(rt *rapid.T) {
-	by := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"agent", "definition", "model", "day", "tree", "run", "odd"}), 0, 3, rapid.ID).Draw(rt, "by")
+	by := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"agent", "definition", "model", "trigger", "day", "tree", "run", "odd"}), 0, 3, rapid.ID).Draw(rt, "by")
 	q := goclaw.UsageQuery{By: by, Since: p.day(rt), Until: p.day(rt), Agent: rapid.SampledFrom([]string{"", "a"}).Draw(rt, "agent")}
 	if rapid.IntRange(0, 3).Draw(rt, "one tree") == 0 {
 		q.Tree = p.runID(rt)

@@ -29,6 +29,35 @@ func testFind(w *world) {
 	}
 }
 
+// testRunsOfTree lists the runs of one tree, its root among them.
+func testRunsOfTree(w *world) {
+	top := w.begin(w.turn("top", "a"), "o")
+	w.accept(spread(w.spawn("t1", top), "top"))
+	w.accept(spread(w.turn("news", "a"), "top"))
+	w.accept(spread(w.spawn("t2", top), "other"))
+	w.accept(w.turn("b1", "b"))
+	w.end(top)
+	for _, tt := range []struct {
+		filter goclaw.RunFilter
+		want   string
+	}{
+		{goclaw.RunFilter{Root: "top"}, "news t1 top"},
+		{goclaw.RunFilter{Root: "top", Limit: 1}, "news"},
+		{goclaw.RunFilter{Root: "top", Active: true}, "news t1"},
+		{goclaw.RunFilter{Root: "top", Ended: true}, "top"},
+		{goclaw.RunFilter{Root: "top", Triggers: []goclaw.Trigger{goclaw.TriggerSpawn}}, "t1"},
+		{goclaw.RunFilter{Root: "top", Session: top.Session}, "news top"},
+		{goclaw.RunFilter{Root: "t1"}, ""},
+		{goclaw.RunFilter{Root: "b1"}, "b1"},
+	} {
+		runs, err := w.Runs(w.Context(), tt.filter)
+		w.ok(err)
+		if got := strings.Join(ids(runs), " "); got != tt.want {
+			w.Errorf("Runs(%+v) = %q, want %q", tt.filter, got, tt.want)
+		}
+	}
+}
+
 func testRuns(w *world) {
 	parent, _ := w.family(3)
 	w.accept(w.turn("b1", "b"))

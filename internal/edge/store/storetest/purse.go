@@ -220,6 +220,8 @@ func testUsage(w *world) {
 		sum(goclaw.UsageRow{Agent: "a"}, 4, 121, cost(0.75), 1, 7), sum(goclaw.UsageRow{Agent: "b"}, 1, 50, nil, 1, 0))
 	usage(goclaw.UsageQuery{By: []string{"model", "definition"}, Agent: "a"},
 		sum(goclaw.UsageRow{Model: "p/small", Definition: "planner"}, 2, 101, cost(0), 1, 7), sum(goclaw.UsageRow{}, 2, 20, cost(0.75), 0, 0))
+	usage(goclaw.UsageQuery{By: []string{"trigger"}},
+		sum(goclaw.UsageRow{Trigger: goclaw.TriggerSpawn}, 2, 101, cost(0), 1, 7), sum(goclaw.UsageRow{Trigger: goclaw.TriggerUser}, 3, 70, cost(0.75), 1, 0))
 	usage(goclaw.UsageQuery{By: []string{"day"}},
 		sum(goclaw.UsageRow{Day: today}, 4, 170, cost(0.75), 2, 7), sum(goclaw.UsageRow{Day: "2026-03-02"}, 1, 1, cost(0), 0, 0))
 	usage(goclaw.UsageQuery{By: []string{"tree", "run"}, Until: today},

@@ -7,7 +7,8 @@ import (
 )
 
 // Store is what a store offers: the engine's interfaces, and what the gateway
-// and the surfaces ask. The engine documents the first seven.
+// and the surfaces ask. The engine documents the first seven,
+// the crontab's runtime the last.
 type Store interface {
 	Intake
 	Leases
@@ -17,6 +18,7 @@ type Store interface {
 	Catalog
 	Sessions
 	Outbox
+	Cron
 
 	// Close ends the store; every later call fails.
 	Close() error
@@ -107,4 +109,15 @@ type Outbox interface {
 	// the given time, a parked one is parked since then. ErrNotFound if there
 	// is no such reply, or it was dismissed.
 	MarkOutbox(ctx context.Context, id, state string, at goclaw.Millis, errText string) error
+}
+
+// Cron is the crontab.
+type Cron interface {
+	CronJobs(ctx context.Context) ([]goclaw.CronJob, error)
+	CronJob(ctx context.Context, id string) (goclaw.CronJob, error)
+	PutCronJob(ctx context.Context, j goclaw.CronJob) (goclaw.CronJob, error)
+	RemoveCronJob(ctx context.Context, id string) error
+	DueCronJobs(ctx context.Context, now goclaw.Millis) (due []goclaw.CronJob, next goclaw.Millis, err error)
+	FireCronJob(ctx context.Context, f goclaw.CronFire) (goclaw.CronJob, goclaw.Run, error)
+	Firings(ctx context.Context, job string, limit int) ([]goclaw.Firing, error)
 }

@@ -7,7 +7,7 @@ import "testing"
 func Run(t *testing.T, open func(t *testing.T) Store) {
 	for _, list := range [][]example{
 		intakeExamples(), leasesExamples(), logExamples(), waitingExamples(),
-		inboxExamples(), purseExamples(), catalogExamples(), racesExamples(),
+		inboxExamples(), purseExamples(), catalogExamples(), racesExamples(), cronExamples(),
 	} {
 		for _, tt := range list {
 			t.Run(tt.name, func(t *testing.T) { tt.test(newWorld(t, open)) })
@@ -129,6 +129,7 @@ func catalogExamples() []example {
 	return []example{
 		{"find a run", testFind},
 		{"list runs", testRuns},
+		{"list runs of a tree", testRunsOfTree},
 		{"counts", testCounts},
 		{"history", testHistory},
 		{"history after a reset", testHistoryReset},
@@ -157,5 +158,29 @@ func racesExamples() []example {
 		{"race of claim and cancel", testRaceClaimCancel},
 		{"race of zombie and heir", testRaceZombie},
 		{"race of unpark and dismiss", testRaceDecision},
+	}
+}
+
+func cronExamples() []example {
+	return []example{
+		{"cron jobs", testCronJobs},
+		{"cron jobs refuse", testCronRefuses},
+		{"cron change by revision", testCronRevision},
+		{"cron due", testCronDue},
+		{"cron fires", testCronFires},
+		{"cron fires a due time once", testCronOnce},
+		{"cron skips", testCronSkips},
+		{"cron fires by hand", testCronManual},
+		{"cron fires once per key", testCronKey},
+		{"cron refuses to overlap", testCronBusy},
+		{"cron accepts as any run", testCronAccepts},
+		{"cron removes a job", testCronRemoved},
+		{"cron lists firings", testCronFirings},
+		{"concurrent firers", testConcurrentFirers},
+		{"concurrent firers of many jobs", testConcurrentJobs},
+		{"concurrent firers of one session", testConcurrentQuiet},
+		{"concurrent changes of a job", testConcurrentPut},
+		{"race of firing and change", testRaceFirePut},
+		{"race of firing and removal", testRaceFireRemove},
 	}
 }

@@ -84,7 +84,11 @@ func bundle(it goclaw.InboxItem) string {
 // true then, and the whole is to be kept as the artifact ResultArtifact.
 func Text(r goclaw.Run) (text string, cut bool) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "[Subagent: %s] ", oneLine(r.Name()))
+	kind := "Subagent"
+	if r.Trigger == goclaw.TriggerCron {
+		kind = "Cron"
+	}
+	fmt.Fprintf(&b, "[%s: %s] ", kind, oneLine(r.Name()))
 	switch r.State {
 	case goclaw.StateCompleted:
 		b.WriteString("Complete.")

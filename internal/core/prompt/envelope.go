@@ -31,10 +31,10 @@ type Typed struct {
 // Envelope is the user message that opens a turn: a worker's first message, or
 // a main session's input behind its delimited facts.
 func Envelope(t Turn) goclaw.Message {
-	if t.Run.Trigger == goclaw.TriggerSpawn {
-		return goclaw.Text(goclaw.RoleUser, workerEnvelope(t.Run, cmp.Or(t.Text, t.Run.Task), t.Typed))
+	if t.Run.Session.IsWorker() {
+		return goclaw.Text(goclaw.RoleUser, workerEnvelope(t))
 	}
-	facts := []string{t.Now.Format("Monday 2006-01-02 15:04 -07:00"), "via " + via(t.Run)}
+	facts := []string{t.Now.Format(clock), "via " + via(t.Run)}
 	if id := t.Run.Profile.Message; id != "" {
 		facts = append(facts, "message "+id)
 	}
@@ -43,6 +43,9 @@ func Envelope(t Turn) goclaw.Message {
 	}
 	return goclaw.Text(goclaw.RoleUser, "<turn_context>\n"+strings.Join(facts, " | ")+factsEnd+t.Text)
 }
+
+// clock is how a moment is written for models.
+const clock = "Monday 2006-01-02 15:04 -07:00"
 
 const factsEnd = "\n</turn_context>\n\n"
 
@@ -67,15 +70,16 @@ func via(r goclaw.Run) string {
 	return "chat"
 }
 
-func workerEnvelope(r goclaw.Run, task string, typed *Typed) string {
+func workerEnvelope(t Turn) string {
+	r, task := t.Run, cmp.Or(t.Text, t.Run.Task)
 	var b strings.Builder
-	fmt.Fprintf(&b, "[Subagent Context] You are running as a subagent (depth %d/%d). "+
-		"Results auto-announce to your requester; do not busy-poll for status.\n",
-		r.Depth, max(r.Depth, r.Profile.MaxSpawnDepth))
-	fmt.Fprintf(&b, "Requester: %s | channel: %s | session: %s | label: %s\n",
-		r.Requester, channelOf(r.Requester), r.Session, r.Name())
-	if typed != nil {
-		typed.write(&b, r.Context, task)
+	if r.Trigger == goclaw.TriggerCron {
+		cronContext(&b, r, t.Now)
+	} else {
+		spawnContext(&b, r)
+	}
+	if t.Typed != nil {
+		t.Typed.write(&b, r.Context, task)
 		return b.String()
 	}
 	if r.Context != "" {
@@ -83,6 +87,26 @@ func workerEnvelope(r goclaw.Run, task string, typed *Typed) string {
 	}
 	fmt.Fprintf(&b, "\n[Subagent Task]: %s", task)
 	return b.String()
+}
+
+// cronContext is the first lines of a scheduled run's first message.
+func cronContext(b *strings.Builder, r goclaw.Run, now time.Time) {
+	fmt.Fprintf(b, "[Cron Context] You are running the scheduled job %q by yourself; nobody is in this chat. It is %s.\n",
+		r.Name(), now.Format(clock))
+	told := "Your last reply is kept on record"
+	if !r.Requester.IsZero() {
+		told = fmt.Sprintf("Your last reply is told to %s; reply only %s if there is nothing to tell", r.Requester, goclaw.NoReply)
+	}
+	fmt.Fprintf(b, "%s. | session: %s\n", told, r.Session)
+}
+
+// spawnContext is those of a spawned worker's.
+func spawnContext(b *strings.Builder, r goclaw.Run) {
+	fmt.Fprintf(b, "[Subagent Context] You are running as a subagent (depth %d/%d). "+
+		"Results auto-announce to your requester; do not busy-poll for status.\n",
+		r.Depth, max(r.Depth, r.Profile.MaxSpawnDepth))
+	fmt.Fprintf(b, "Requester: %s | channel: %s | session: %s | label: %s\n",
+		r.Requester, channelOf(r.Requester), r.Session, r.Name())
 }
 
 // write is seed 004's composite form; its SYSTEM part is the system prompt.

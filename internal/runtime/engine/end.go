@@ -69,11 +69,15 @@ func (j *job) close(a turn.Action, ending goclaw.Ending, last []goclaw.Event) er
 // announce adds the worker's result, for its requester, and says when that
 // goes on if it waits for it.
 func (j *job) announce(r goclaw.Run, ending *goclaw.Ending) {
-	if r.Trigger != goclaw.TriggerSpawn || r.Requester.IsZero() {
+	if !r.Session.IsWorker() || r.Requester.IsZero() {
 		return
 	}
-	ending.Wake = &goclaw.Wake{Last: ending.Now}
-	if r.Announce == goclaw.AnnounceNone {
+	spawned := r.Trigger == goclaw.TriggerSpawn
+	if spawned {
+		ending.Wake = &goclaw.Wake{Last: ending.Now}
+	}
+	// A job that finds nothing to say is silent; a worker's requester waits.
+	if r.Announce == goclaw.AnnounceNone || !spawned && turn.IsSilent(r.Result) && r.State == goclaw.StateCompleted {
 		return
 	}
 	text, cut := announce.Text(r)
@@ -84,10 +88,13 @@ func (j *job) announce(r goclaw.Run, ending *goclaw.Ending) {
 		ID: r.ID, Kind: goclaw.ItemAnnouncement, Session: r.Requester, Source: r.ID, Group: r.Parent, Mode: r.Announce,
 		Text: text, CreatedAt: ending.Now,
 	}
-	ending.Wake.Next, ending.Wake.Together = ending.Now.Add(j.e.o.Announce.MaxWait), true
-	if r.Announce == goclaw.AnnounceEach {
-		due := ending.Now.Add(j.e.o.Announce.Window)
+	due := ending.Now.Add(j.e.o.Announce.Window)
+	switch {
+	case !spawned:
+	case r.Announce == goclaw.AnnounceEach:
 		ending.Wake = &goclaw.Wake{Last: due, Next: due}
+	default:
+		ending.Wake.Next, ending.Wake.Together = ending.Now.Add(j.e.o.Announce.MaxWait), true
 	}
 }
 
@@ -136,6 +143,9 @@ func (j *job) lastWords(ending *goclaw.Ending, said *goclaw.EndEvent) error {
 func untag(r goclaw.Run, a *turn.Action) turn.Reply {
 	if r.Session.IsWorker() {
 		return turn.Reply{Text: a.Result}
+	}
+	if r.Trigger == goclaw.TriggerHeartbeat && a.State == goclaw.StateCompleted {
+		a.Result = turn.Heartbeat(a.Result)
 	}
 	answer := turn.ParseReply(a.Result)
 	a.Result = answer.Text

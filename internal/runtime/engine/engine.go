@@ -224,6 +224,19 @@ func (e *Engine) AddTool(t goclaw.Tool) error {
 // Accept takes a run in and returns once it is durable. A run without a root is
 // the root of a tree of its own.
 func (e *Engine) Accept(ctx context.Context, a goclaw.Acceptance) (goclaw.Run, bool, error) {
+	e.prepare(&a)
+	run, created, err := e.o.Store.Accept(ctx, a)
+	if err != nil {
+		return goclaw.Run{}, false, err
+	}
+	if created {
+		e.Accepted(run)
+	}
+	return run, created, nil
+}
+
+// prepare gives a run that is to be accepted its id, its time and its place.
+func (e *Engine) prepare(a *goclaw.Acceptance) {
 	a.Run.ID = e.o.NewID()
 	a.Run.State = goclaw.StateQueued
 	a.Run.CreatedAt = goclaw.At(time.Now())
@@ -236,15 +249,12 @@ func (e *Engine) Accept(ctx context.Context, a goclaw.Acceptance) (goclaw.Run, b
 	if limit := a.Run.Profile.Budget.Tree.Seconds; limit > 0 && a.Run.Profile.Until == 0 {
 		a.Run.Profile.Until = a.Run.CreatedAt.Add(time.Duration(limit) * time.Second)
 	}
-	run, created, err := e.o.Store.Accept(ctx, a)
-	if err != nil {
-		return goclaw.Run{}, false, err
-	}
-	if created {
-		e.publishRun(run)
-		e.Wake()
-	}
-	return run, created, nil
+}
+
+// Accepted tells the live view and the dispatcher of a run that was accepted.
+func (e *Engine) Accepted(r goclaw.Run) {
+	e.publishRun(r)
+	e.Wake()
 }
 
 // Wake makes the dispatcher look for work now.

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"goclaw"
 )
 
@@ -82,35 +84,47 @@ type advice struct {
 	TopP                 json.RawMessage `json:"top_p,omitempty"`
 }
 
-// chatMessage is one message of the request. The fields after ToolCallID come
-// back when a client echoes answers of this or another server.
+// chatMessage is one message of the request.
 type chatMessage struct {
 	Role       string     `json:"role"`
-	Content    content    `json:"content,omitempty"`
-	Name       string     `json:"name,omitempty"`
-	ToolCalls  []chatCall `json:"tool_calls,omitempty"`
-	ToolCallID string     `json:"tool_call_id,omitempty"`
+	Content    content    `json:"content"`
+	Refusal    string     `json:"refusal"`
+	Name       string     `json:"name"`
+	ToolCalls  []chatCall `json:"tool_calls"`
+	ToolCallID string     `json:"tool_call_id"`
+}
 
-	Refusal          string          `json:"refusal,omitempty"`
-	FunctionCall     json.RawMessage `json:"function_call,omitempty"`
-	Annotations      json.RawMessage `json:"annotations,omitempty"`
-	Audio            json.RawMessage `json:"audio,omitempty"`
-	Reasoning        json.RawMessage `json:"reasoning,omitempty"`
-	ReasoningContent json.RawMessage `json:"reasoning_content,omitempty"`
+// UnmarshalJSON passes over fields that it does not know: clients send back
+// what they were answered, with fields of their own and of other servers.
+func (m *chatMessage) UnmarshalJSON(b []byte) error {
+	type fields chatMessage
+	if err := json.Unmarshal(b, (*fields)(m)); err != nil {
+		return unreadable(err)
+	}
+	return nil
+}
+
+// JSONSchema is what the document says of it.
+func (chatMessage) JSONSchema() *jsonschema.Schema {
+	text := &jsonschema.Schema{Types: []string{"string", "null"}}
+	return &jsonschema.Schema{Type: "object", Required: []string{"role"}, Properties: map[string]*jsonschema.Schema{
+		"role":    {Type: "string", Enum: []any{"system", "developer", "user", "assistant", "tool"}},
+		"content": content("").JSONSchema(), "refusal": text, "name": text, "tool_call_id": text,
+		"tool_calls": {Types: []string{"array", "null"}, Items: &jsonschema.Schema{Type: "object"}},
+	}}
 }
 
 // chatCall is a call of a caller's tool. Index is set in streams only.
 type chatCall struct {
-	Index    *int           `json:"index,omitempty"`
-	ID       string         `json:"id,omitempty"`
-	Type     string         `json:"type,omitempty"`
-	Function chatCalled     `json:"function,omitempty"`
-	Extra    map[string]any `json:"extra_content,omitempty"` // of other servers' calls
+	Index    *int       `json:"index,omitempty"`
+	ID       string     `json:"id,omitempty"`
+	Type     string     `json:"type,omitempty"`
+	Function chatCalled `json:"function"`
 }
 
 type chatCalled struct {
 	Name      string `json:"name,omitempty"`
-	Arguments string `json:"arguments,omitempty"`
+	Arguments string `json:"arguments"`
 }
 
 // check refuses what the agent would silently not do.

@@ -1,15 +1,11 @@
 package web
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 
-	"github.com/google/uuid"
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"goclaw"
 )
@@ -18,106 +14,117 @@ import (
 type chatRequest struct {
 	Model         string        `json:"model"`
 	Messages      []chatMessage `json:"messages"`
-	User          string        `json:"user"`
-	Stream        bool          `json:"stream"`
+	User          string        `json:"user,omitempty"`
+	Stream        bool          `json:"stream,omitempty"`
 	StreamOptions struct {
-		IncludeUsage       bool            `json:"include_usage"`
-		IncludeObfuscation json.RawMessage `json:"include_obfuscation"`
-	} `json:"stream_options"`
+		IncludeUsage       bool            `json:"include_usage,omitempty"`
+		IncludeObfuscation json.RawMessage `json:"include_obfuscation,omitempty"`
+	} `json:"stream_options,omitempty"`
+	callerTools
 
 	// Refused when they ask for something.
-	Tools          []json.RawMessage `json:"tools"`
-	Functions      []json.RawMessage `json:"functions"`
-	N              *int              `json:"n"`
-	Modalities     []string          `json:"modalities"`
-	Logprobs       bool              `json:"logprobs"`
+	Functions      []json.RawMessage `json:"functions,omitempty"`
+	N              *int              `json:"n,omitempty"`
+	Modalities     []string          `json:"modalities,omitempty"`
+	Logprobs       bool              `json:"logprobs,omitempty"`
 	ResponseFormat struct {
-		Type   string          `json:"type"`
-		Schema json.RawMessage `json:"json_schema"`
-	} `json:"response_format"`
+		Type   string          `json:"type,omitempty"`
+		Schema json.RawMessage `json:"json_schema,omitempty"`
+	} `json:"response_format,omitempty"`
+
+	// Only chat completions know these, and they are without effect.
+	Audio               json.RawMessage `json:"audio,omitempty"`
+	FrequencyPenalty    json.RawMessage `json:"frequency_penalty,omitempty"`
+	FunctionCall        json.RawMessage `json:"function_call,omitempty"`
+	LogitBias           json.RawMessage `json:"logit_bias,omitempty"`
+	MaxCompletionTokens json.RawMessage `json:"max_completion_tokens,omitempty"`
+	MaxTokens           json.RawMessage `json:"max_tokens,omitempty"`
+	Prediction          json.RawMessage `json:"prediction,omitempty"`
+	PresencePenalty     json.RawMessage `json:"presence_penalty,omitempty"`
+	ReasoningEffort     json.RawMessage `json:"reasoning_effort,omitempty"`
+	Seed                json.RawMessage `json:"seed,omitempty"`
+	Stop                json.RawMessage `json:"stop,omitempty"`
+	Verbosity           json.RawMessage `json:"verbosity,omitempty"`
+	WebSearchOptions    json.RawMessage `json:"web_search_options,omitempty"`
 
 	advice
+}
+
+// callerTools are the tools of the caller, and how it wants them used.
+type callerTools struct {
+	Tools             []json.RawMessage `json:"tools,omitempty"`
+	ToolChoice        json.RawMessage   `json:"tool_choice,omitempty"`
+	ParallelToolCalls *bool             `json:"parallel_tool_calls,omitempty"`
+}
+
+// put adds them to a question.
+func (c callerTools) put(q *question, inner string) error {
+	tools, err := offer(c.Tools, inner)
+	if err != nil {
+		return err
+	}
+	q.one = c.ParallelToolCalls != nil && !*c.ParallelToolCalls
+	q.tools, err = choose(tools, c.ToolChoice)
+	return err
 }
 
 // advice is what a caller of a model may set and an agent decides itself:
 // known, so that clients which always send it work, and without effect.
 type advice struct {
-	Audio                json.RawMessage `json:"audio"`
-	FrequencyPenalty     json.RawMessage `json:"frequency_penalty"`
-	FunctionCall         json.RawMessage `json:"function_call"`
-	LogitBias            json.RawMessage `json:"logit_bias"`
-	MaxCompletionTokens  json.RawMessage `json:"max_completion_tokens"`
-	MaxTokens            json.RawMessage `json:"max_tokens"`
-	Metadata             json.RawMessage `json:"metadata"`
-	Moderation           json.RawMessage `json:"moderation"`
-	ParallelToolCalls    json.RawMessage `json:"parallel_tool_calls"`
-	Prediction           json.RawMessage `json:"prediction"`
-	PresencePenalty      json.RawMessage `json:"presence_penalty"`
-	PromptCacheKey       json.RawMessage `json:"prompt_cache_key"`
-	PromptCacheOptions   json.RawMessage `json:"prompt_cache_options"`
-	PromptCacheRetention json.RawMessage `json:"prompt_cache_retention"`
-	ReasoningEffort      json.RawMessage `json:"reasoning_effort"`
-	SafetyIdentifier     json.RawMessage `json:"safety_identifier"`
-	Seed                 json.RawMessage `json:"seed"`
-	ServiceTier          json.RawMessage `json:"service_tier"`
-	Stop                 json.RawMessage `json:"stop"`
-	Store                json.RawMessage `json:"store"`
-	Temperature          json.RawMessage `json:"temperature"`
-	ToolChoice           json.RawMessage `json:"tool_choice"`
-	TopLogprobs          json.RawMessage `json:"top_logprobs"`
-	TopP                 json.RawMessage `json:"top_p"`
-	Verbosity            json.RawMessage `json:"verbosity"`
-	WebSearchOptions     json.RawMessage `json:"web_search_options"`
+	Metadata             json.RawMessage `json:"metadata,omitempty"`
+	Moderation           json.RawMessage `json:"moderation,omitempty"`
+	PromptCacheKey       json.RawMessage `json:"prompt_cache_key,omitempty"`
+	PromptCacheOptions   json.RawMessage `json:"prompt_cache_options,omitempty"`
+	PromptCacheRetention json.RawMessage `json:"prompt_cache_retention,omitempty"`
+	SafetyIdentifier     json.RawMessage `json:"safety_identifier,omitempty"`
+	ServiceTier          json.RawMessage `json:"service_tier,omitempty"`
+	Store                json.RawMessage `json:"store,omitempty"`
+	Temperature          json.RawMessage `json:"temperature,omitempty"`
+	TopLogprobs          json.RawMessage `json:"top_logprobs,omitempty"`
+	TopP                 json.RawMessage `json:"top_p,omitempty"`
 }
 
-// chatMessage is one message of the request. The fields after Content come
-// back when a client echoes answers of this or another server.
+// chatMessage is one message of the request.
 type chatMessage struct {
-	Role    string      `json:"role"`
-	Content chatContent `json:"content"`
-
-	Name             string          `json:"name"`
-	Refusal          string          `json:"refusal"`
-	ToolCallID       string          `json:"tool_call_id"`
-	ToolCalls        json.RawMessage `json:"tool_calls"`
-	FunctionCall     json.RawMessage `json:"function_call"`
-	Annotations      json.RawMessage `json:"annotations"`
-	Audio            json.RawMessage `json:"audio"`
-	Reasoning        json.RawMessage `json:"reasoning"`
-	ReasoningContent json.RawMessage `json:"reasoning_content"`
+	Role       string     `json:"role"`
+	Content    content    `json:"content"`
+	Refusal    string     `json:"refusal"`
+	Name       string     `json:"name"`
+	ToolCalls  []chatCall `json:"tool_calls"`
+	ToolCallID string     `json:"tool_call_id"`
 }
 
-// chatContent is a message's text, which may come as a string, as a list of
-// text parts, or for an assistant as null.
-type chatContent string
-
-// UnmarshalJSON refuses parts that are no text.
-func (c *chatContent) UnmarshalJSON(b []byte) error {
-	b = bytes.TrimSpace(b)
-	if len(b) == 0 || b[0] != '[' {
-		return json.Unmarshal(b, (*string)(c))
+// UnmarshalJSON passes over fields that it does not know: clients send back
+// what they were answered, with fields of their own and of other servers.
+func (m *chatMessage) UnmarshalJSON(b []byte) error {
+	type fields chatMessage
+	if err := json.Unmarshal(b, (*fields)(m)); err != nil {
+		return unreadable(err)
 	}
-	var parts []struct {
-		Type    string `json:"type"`
-		Text    string `json:"text"`
-		Refusal string `json:"refusal"`
-	}
-	if err := json.Unmarshal(b, &parts); err != nil {
-		return invalid("messages", "unreadable content parts: %v", err)
-	}
-	texts := make([]string, len(parts))
-	for i, p := range parts {
-		switch p.Type {
-		case "text":
-			texts[i] = p.Text
-		case "refusal":
-			texts[i] = p.Refusal
-		default:
-			return invalid("messages", "content parts of type %q are not accepted: only text is", p.Type)
-		}
-	}
-	*c = chatContent(strings.Join(texts, "\n"))
 	return nil
+}
+
+// JSONSchema is what the document says of it.
+func (chatMessage) JSONSchema() *jsonschema.Schema {
+	text := &jsonschema.Schema{Types: []string{"string", "null"}}
+	return &jsonschema.Schema{Type: "object", Required: []string{"role"}, Properties: map[string]*jsonschema.Schema{
+		"role":    {Type: "string", Enum: []any{"system", "developer", "user", "assistant", "tool"}},
+		"content": content("").JSONSchema(), "refusal": text, "name": text, "tool_call_id": text,
+		"tool_calls": {Types: []string{"array", "null"}, Items: &jsonschema.Schema{Type: "object"}},
+	}}
+}
+
+// chatCall is a call of a caller's tool. Index is set in streams only.
+type chatCall struct {
+	Index    *int       `json:"index,omitempty"`
+	ID       string     `json:"id,omitempty"`
+	Type     string     `json:"type,omitempty"`
+	Function chatCalled `json:"function"`
+}
+
+type chatCalled struct {
+	Name      string `json:"name,omitempty"`
+	Arguments string `json:"arguments"`
 }
 
 // check refuses what the agent would silently not do.
@@ -125,10 +132,8 @@ func (q chatRequest) check() error {
 	switch {
 	case len(q.Messages) == 0:
 		return invalid("messages", `field "messages" is required`)
-	case len(q.Tools) > 0:
-		return invalid("tools", "tools of the caller are not supported: the agent uses its own")
 	case len(q.Functions) > 0:
-		return invalid("functions", "functions of the caller are not supported: the agent uses its own tools")
+		return invalid("functions", `functions were replaced by tools: give {"type": "function", "function": …} in "tools"`)
 	case q.N != nil && *q.N != 1:
 		return invalid("n", "only one choice can be given")
 	case q.Logprobs:
@@ -141,132 +146,47 @@ func (q chatRequest) check() error {
 	return nil
 }
 
-// split separates what the session holds already from the new input: the user
-// messages after the last assistant message.
-func (q chatRequest) split() (earlier []chatMessage, input string, err error) {
-	var texts []string
+// entries are the messages.
+func (q chatRequest) entries() ([]entry, error) {
+	all := make([]entry, len(q.Messages))
 	for i, m := range q.Messages {
+		e := entry{role: m.Role, name: m.Name, text: string(m.Content), call: m.ToolCallID}
 		switch m.Role {
-		case "user":
-			texts = append(texts, string(m.Content))
-		case "assistant":
-			texts = nil
-		case "system", "developer":
-		case "tool", "function":
-			if i == len(q.Messages)-1 {
-				return nil, "", invalid("messages", "tool results of the caller are not supported: the agent uses its own tools")
+		case "system", "developer", "user", "assistant":
+		case "tool":
+			if m.ToolCallID == "" {
+				return nil, invalid("messages", "messages[%d]: a message of role tool needs its tool_call_id", i)
 			}
+		case "function":
+			return nil, invalid("messages", `messages[%d]: role function was replaced by role tool`, i)
 		default:
-			return nil, "", invalid("messages", "messages[%d]: role %q is none of system, developer, user, assistant, tool", i, m.Role)
+			return nil, invalid("messages", "messages[%d]: role %q is none of system, developer, user, assistant, tool", i, m.Role)
 		}
-	}
-	input = strings.Join(texts, "\n\n")
-	if strings.TrimSpace(input) == "" {
-		return nil, "", invalid("messages", "there is no new text: the conversation must end with a message of role user")
-	}
-	last := -1
-	for i, m := range q.Messages {
-		if m.Role == "assistant" {
-			last = i
+		if e.text == "" {
+			e.text = m.Refusal
 		}
-	}
-	for i, m := range q.Messages {
-		if i <= last || m.Role != "user" {
-			earlier = append(earlier, m)
+		for _, c := range m.ToolCalls {
+			e.calls = append(e.calls, goclaw.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
 		}
+		all[i] = e
 	}
-	return earlier, input, nil
+	return all, nil
 }
 
-// withEarlier puts messages that the session does not hold before its input.
-func withEarlier(earlier []chatMessage, input string) string {
-	var b strings.Builder
-	b.WriteString("[Earlier conversation, as the client sent it]\n")
-	for _, m := range earlier {
-		name := m.Role
-		if m.Name != "" {
-			name += " (" + m.Name + ")"
-		}
-		text := string(m.Content)
-		if text == "" {
-			text = m.Refusal
-		}
-		if calls := string(m.ToolCalls); calls != "" && calls != "null" {
-			text = strings.TrimSpace(text + "\n[tool calls: " + calls + "]")
-		}
-		fmt.Fprintf(&b, "%s: %s\n", name, text)
+// readChat turns the request into a question.
+func (s *server) readChat(r *http.Request) (c chatRequest, q question, err error) {
+	if err := readJSON(r, &c, false); err != nil {
+		return c, q, err
 	}
-	b.WriteString("[End of the earlier conversation]\n\n")
-	return b.String() + input
-}
-
-// agentOf finds the agent that a model's name means; named says that the name
-// chose it, rather than the default.
-func (s *server) agentOf(model string) (agent string, named bool, err error) {
-	if model == "goclaw" {
-		return s.Agents[0], false, nil
+	q = question{model: c.Model, user: c.User, stream: c.Stream, field: "messages"}
+	if err := s.headers(r, &q); err != nil {
+		return c, q, err
 	}
-	if agent, ok := strings.CutPrefix(model, "goclaw/"); ok && slices.Contains(s.Agents, agent) {
-		return agent, true, nil
+	if err := c.check(); err != nil {
+		return c, q, err
 	}
-	return "", false, failure{Status: http.StatusNotFound, Code: "model_not_found", Param: "model",
-		Detail: fmt.Sprintf("the model %q does not exist: use goclaw or goclaw/<agent>, as /v1/models lists them", model)}
-}
-
-// sessionOf decides whose conversation a request belongs to. fresh says that
-// nobody can have used it before.
-func (s *server) sessionOf(r *http.Request, q chatRequest) (key goclaw.SessionKey, fresh bool, err error) {
-	agent, named, err := s.agentOf(q.Model)
-	if err != nil {
-		return key, false, err
+	if q.entries, err = c.entries(); err != nil {
+		return c, q, err
 	}
-	if text := r.Header.Get("X-GoClaw-Session"); text != "" {
-		if key, err = goclaw.ParseSessionKey(text); err != nil {
-			return key, false, invalid("X-GoClaw-Session", "header X-GoClaw-Session: %v", err)
-		}
-		if named && key.Agent != agent {
-			return key, false, invalid("X-GoClaw-Session", "the session %s is not of the agent %q that the model names", key, agent)
-		}
-		return key, false, nil
-	}
-	if q.User != "" {
-		return goclaw.APIKey(agent, q.User), false, nil
-	}
-	return goclaw.APIKey(agent, "req-"+uuid.NewString()), true, nil
-}
-
-// readChat turns the request into the message to receive and how to answer it.
-func (s *server) readChat(r *http.Request) (q chatRequest, in goclaw.Inbound, wait bool, err error) {
-	if err := readJSON(r, &q, false); err != nil {
-		return q, in, false, err
-	}
-	if text := r.Header.Get("X-GoClaw-Wait"); text != "" {
-		if wait, err = strconv.ParseBool(text); err != nil {
-			return q, in, false, invalid("X-GoClaw-Wait", "header X-GoClaw-Wait: want true or false, not %q", text)
-		}
-	}
-	key, fresh, err := s.sessionOf(r, q)
-	if err != nil {
-		return q, in, false, err
-	}
-	if err := q.check(); err != nil {
-		return q, in, false, err
-	}
-	earlier, input, err := q.split()
-	if err != nil {
-		return q, in, false, err
-	}
-	if len(earlier) > 0 {
-		if !fresh {
-			runs, err := s.Backend.Runs(r.Context(), goclaw.RunFilter{Session: key, Limit: 1})
-			if err != nil {
-				return q, in, false, err
-			}
-			fresh = len(runs) == 0
-		}
-		if fresh {
-			input = withEarlier(earlier, input)
-		}
-	}
-	return q, goclaw.Inbound{Session: key, Text: input, Sender: q.User, Key: once(r)}, wait, nil
+	return c, q, c.put(&q, "function")
 }

@@ -43,6 +43,9 @@ type fake struct {
 	status  goclaw.Status
 	fail    error // every question's answer
 
+	answerCalls func(run string, results []goclaw.ToolResult) error
+	runLog      func(id string) (goclaw.RunLog, error)
+
 	mu       sync.Mutex
 	subs     map[chan goclaw.Notice]func(goclaw.Notice) bool
 	received []goclaw.Inbound
@@ -111,6 +114,16 @@ func (f *fake) Await(ctx context.Context, run string, workers bool) (goclaw.Outc
 	return goclaw.Outcome{Status: goclaw.StateCompleted, Reply: "hello", Replies: []string{"hello"}, Turns: 1}, f.fail
 }
 
+func (f *fake) AnswerCalls(_ context.Context, run string, results []goclaw.ToolResult) (goclaw.Run, error) {
+	f.note([]any{run, results})
+	if f.answerCalls != nil {
+		if err := f.answerCalls(run, results); err != nil {
+			return goclaw.Run{}, err
+		}
+	}
+	return f.find(run)
+}
+
 func (f *fake) Runs(_ context.Context, filter goclaw.RunFilter) ([]goclaw.Run, error) {
 	f.note(filter)
 	if f.runs == nil {
@@ -120,6 +133,9 @@ func (f *fake) Runs(_ context.Context, filter goclaw.RunFilter) ([]goclaw.Run, e
 }
 
 func (f *fake) RunLog(_ context.Context, id string) (goclaw.RunLog, error) {
+	if f.runLog != nil {
+		return f.runLog(id)
+	}
 	log, ok := f.logs[id]
 	if !ok && f.fail == nil {
 		return log, fmt.Errorf("run %q: %w", id, goclaw.ErrNotFound)

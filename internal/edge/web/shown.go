@@ -55,6 +55,9 @@ func (s *shown) see(n goclaw.Notice) string {
 			s.ended++
 			return s.turnEnded(n.Run.Result)
 		}
+		if n.Run != nil && n.Run.WaitsFor == goclaw.WaitCaller {
+			s.ended++ // as far as this request is concerned
+		}
 		return ""
 	}
 	if s.blind {

@@ -114,6 +114,7 @@ type Inspector interface {
 // text, which only the holder of the token gets to see.
 type Backend interface {
 	Conversations
+	Callers
 	Runs
 	Queue
 	Workers

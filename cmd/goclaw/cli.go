@@ -65,6 +65,7 @@ func (c *cli) root() *cobra.Command {
 	f.BoolVar(&c.json, "json", false, "print JSON for scripts")
 	f.BoolVarP(&c.verbose, "verbose", "v", false, "log what happens to standard error")
 	root.AddCommand(
+		c.setupCommand(), c.configCommand(), c.secretsCommand(),
 		c.chatCommand(), c.runCommand(), c.gatewayCommand(), c.pageCommand(), c.tokenCommand(), c.workerCommand(), c.migrateCommand(), c.subagentCommand(),
 		c.sessionsCommand(), c.artifactsCommand(), c.agentsCommand(), c.flowCommand(), c.contextCommand(), c.skillsCommand(), c.trustCommand(), c.usageCommand(), c.pauseCommand(), c.unpauseCommand(), c.doctorCommand(), c.benchCommand(), c.openapiCommand(), c.versionCommand(),
 	)

@@ -63,16 +63,13 @@ func Edit(path string, text []byte, changes ...Change) ([]byte, error) {
 	}
 	bom := []byte("\uFEFF")
 	bare := bytes.TrimPrefix(text, bom)
-	lines := "\n"
-	if bytes.Contains(bare, []byte("\r\n")) {
-		lines = "\r\n"
-	}
+	in := styleOf(string(bare))
 	now := string(bare)
 	if len(bare) == 0 {
 		now = "{\n}\n"
 	}
 	for _, c := range changes {
-		if now, err = edit(now, lines, c); err != nil {
+		if now, err = in.edit(now, c); err != nil {
 			return nil, err
 		}
 	}
@@ -91,7 +88,7 @@ func Edit(path string, text []byte, changes ...Change) ([]byte, error) {
 	return out, nil
 }
 
-func edit(text, lines string, c Change) (string, error) {
+func (in style) edit(text string, c Change) (string, error) {
 	at, err := find(c.Key)
 	if err != nil {
 		return "", err
@@ -113,7 +110,7 @@ func edit(text, lines string, c Change) (string, error) {
 	}
 	if len(left) == 0 {
 		depth := indentOf(text, inner.StartOffset)
-		return text[:inner.StartOffset] + layout(c.Value, depth, lines) + text[inner.EndOffset:], nil
+		return text[:inner.StartOffset] + in.layout(c.Value, depth) + text[inner.EndOffset:], nil
 	}
 	value := c.Value
 	for _, name := range slices.Backward(left[1:]) {
@@ -122,7 +119,7 @@ func edit(text, lines string, c Change) (string, error) {
 		}
 		value = json.RawMessage(fmt.Sprintf("{%s: %s}", string(hujson.String(name)), string(value)))
 	}
-	return add(text, lines, inner, left[0], value, c.Key)
+	return in.add(text, inner, left[0], value, c.Key)
 }
 
 // child is the member or element of that name.
@@ -161,11 +158,23 @@ func remove(root hujson.Value, text string, steps []string) (string, error) {
 	return string(root.Pack()), nil
 }
 
-const indentUnit = "  "
+// style is how a file is laid out.
+type style struct{ line, unit string }
+
+func styleOf(text string) style {
+	s := style{"\n", "  "}
+	if strings.Contains(text, "\r\n") {
+		s.line = "\r\n"
+	}
+	if strings.Contains(text, "\n\t") {
+		s.unit = "\t"
+	}
+	return s
+}
 
 // add puts a member at the end of an object, or an element at that of a list,
 // in the layout that is there.
-func add(text, lines string, to hujson.Value, name string, value json.RawMessage, key string) (string, error) {
+func (in style) add(text string, to hujson.Value, name string, value json.RawMessage, key string) (string, error) {
 	last, count, closing := -1, 0, to.EndOffset-1
 	named := ""
 	switch t := to.Value.(type) {
@@ -187,20 +196,20 @@ func add(text, lines string, to hujson.Value, name string, value json.RawMessage
 	outer := indentOf(text, to.StartOffset)
 	if last < 0 {
 		inside := strings.TrimRight(text[to.StartOffset+1:closing], " \t\r\n")
-		member := lines + outer + indentUnit + named + layout(value, outer+indentUnit, lines) + lines + outer
+		member := in.line + outer + in.unit + named + in.layout(value, outer+in.unit) + in.line + outer
 		return text[:to.StartOffset+1] + inside + member + text[closing:], nil
 	}
 	if !strings.Contains(text[to.StartOffset:closing], "\n") { // all in one line
 		return text[:last] + ", " + named + string(spaced(value)) + text[last:], nil
 	}
 	comma, line := afterLast(text[:closing], last)
-	depth := indentOf(text, to.StartOffset) + indentUnit
+	depth := indentOf(text, to.StartOffset) + in.unit
 	if at, ok := firstOf(to); ok && strings.TrimSpace(text[lineStart(text, at):at]) == "" {
 		depth = text[lineStart(text, at):at]
 	}
-	member := lines + depth + named + layout(value, depth, lines)
+	member := in.line + depth + named + in.layout(value, depth)
 	if line == closing { // the bracket stands in the last member's line
-		member += lines + outer
+		member += in.line + outer
 	}
 	if comma {
 		return text[:line] + member + "," + text[line:], nil
@@ -261,7 +270,7 @@ func indentOf(text string, at int) string {
 }
 
 // layout writes a value: short ones in a line, others as an editor would.
-func layout(value json.RawMessage, indent, lines string) string {
+func (in style) layout(value json.RawMessage, indent string) string {
 	const short = 60
 	one := spaced(value)
 	if len(one) <= short && bytes.Count(one, []byte("{")) < 2 {
@@ -279,9 +288,9 @@ func layout(value json.RawMessage, indent, lines string) string {
 			b.WriteString(",")
 		}
 		inner := json.RawMessage(bytes.TrimSpace(m.Value.Pack()))
-		b.WriteString(lines + indent + indentUnit + string(bytes.TrimSpace(m.Name.Pack())) + ": " + layout(inner, indent+indentUnit, lines))
+		b.WriteString(in.line + indent + in.unit + string(bytes.TrimSpace(m.Name.Pack())) + ": " + in.layout(inner, indent+in.unit))
 	}
-	return b.String() + lines + indent + "}"
+	return b.String() + in.line + indent + "}"
 }
 
 // spaced puts a space behind each comma and colon of JSON.

@@ -93,7 +93,8 @@ func (c *cli) setup(ctx context.Context, f setupFlags) (err error) {
 	if out.Ask != nil {
 		err = errors.Join(err, out.Ask.Close())
 	}
-	if errors.Is(err, setup.ErrNoOne) {
+	var wrong *setup.GivenError
+	if errors.Is(err, setup.ErrNoOne) || errors.As(err, &wrong) {
 		return usage(err)
 	}
 	if err != nil || !chat {
@@ -153,11 +154,13 @@ func (c *cli) prepareSetup(place secret.Place) (*setupJob, error) {
 			j.present.Endpoints = append(j.present.Endpoints, e)
 		}
 	}
-	for _, e := range config.FromEnv(c.Getenv, askOllama) {
-		if e.Name == "ollama" && !e.Unsupported {
-			j.present.Ollama = e.BaseURL
+	config.FromEnv(c.Getenv, func(base string) ([]string, bool) {
+		names, answers := askOllama(base)
+		if answers {
+			j.present.Ollama = base
 		}
-	}
+		return names, answers
+	})
 	return j, nil
 }
 
@@ -240,7 +243,9 @@ func (j *setupJob) run(ctx context.Context, given setup.Given, out setup.Outside
 	if err := j.print(done, func() string { return j.summary(plan, done) }); err != nil || j.ask == nil || j.json {
 		return false, err
 	}
-	j.ask.Say("The first chat begins with BOOTSTRAP.md: say hello, and agent and person get to know each other.")
+	if _, err := os.Stat(filepath.Join(plan.Workspace, "BOOTSTRAP.md")); err == nil {
+		j.ask.Say("The first chat begins with BOOTSTRAP.md: say hello, and agent and person get to know each other.")
+	}
 	return j.ask.Yes(ctx, "Begin it now?", true)
 }
 

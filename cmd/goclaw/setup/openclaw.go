@@ -3,6 +3,7 @@ package setup
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -41,8 +42,29 @@ func CopyWorkspace(from, to string) (err error) {
 	if err := os.CopyFS(half, os.DirFS(from)); err != nil {
 		return err
 	}
+	if err := sameModes(from, half); err != nil {
+		return err
+	}
 	if err := os.Remove(to); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return os.Rename(half, to)
+}
+
+// sameModes keeps what was private so; the folder itself is the owner's alone.
+func sameModes(from, to string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == from || d.Type()&fs.ModeSymlink != 0 {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		return os.Chmod(filepath.Join(to, rel), info.Mode().Perm())
+	})
 }

@@ -79,6 +79,13 @@ type Plan struct {
 // ErrNoOne says that a question is open and nobody can be asked.
 var ErrNoOne = errors.New("nobody can be asked here")
 
+// GivenError is what is wrong with the command line, or with an answer.
+type GivenError struct{ Text string }
+
+func (e *GivenError) Error() string { return e.Text }
+
+func wrong(format string, args ...any) error { return &GivenError{fmt.Sprintf(format, args...)} }
+
 func missing(flag, what string) error {
 	return fmt.Errorf("%w: give %s with %s", ErrNoOne, what, flag)
 }

@@ -43,7 +43,7 @@ func judge(err error, p Plan, v vendor) (verdict, error) {
 	said := clip(failed.Message)
 	get := ""
 	if v.keys != "" {
-		get = "; " + v.keys + " shows yours"
+		get = ", or make a new one at " + v.keys
 	}
 	switch {
 	case failed.Kind == "cancelled":

@@ -77,7 +77,7 @@ func (w *wizard) askProvider(ctx context.Context) error {
 	at := slices.IndexFunc(all, func(v vendor) bool { return v.id == w.given.Provider })
 	switch {
 	case w.given.Provider != "" && at < 0:
-		return fmt.Errorf("--provider %q: use one of %s", w.given.Provider, strings.Join(Providers(), ", "))
+		return wrong("--provider %q: use one of %s", w.given.Provider, strings.Join(Providers(), ", "))
 	case at < 0 && w.Ask == nil:
 		return missing("--provider "+strings.Join(Providers(), "|"), "the provider")
 	case at < 0:
@@ -143,7 +143,7 @@ func (w *wizard) askAddress(ctx context.Context) (err error) {
 	case "ollama":
 		w.plan.URL = cmp.Or(w.given.URL, old.BaseURL, w.present.Ollama)
 		if w.plan.URL == "" {
-			return errors.New("no Ollama answers on this machine; start it (ollama serve), or give its address with --url")
+			return wrong("no Ollama answers on this machine; start it (ollama serve), or give its address with --url")
 		}
 	default:
 		if w.plan.URL = w.given.URL; w.plan.URL == "" && w.Ask == nil {
@@ -157,7 +157,7 @@ func (w *wizard) askAddress(ctx context.Context) (err error) {
 	}
 	if w.plan.URL != "" {
 		if u, err := url.Parse(w.plan.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
-			return errors.New("the address is none that can be called: write http://… or https://…, without a user or password")
+			return wrong("the address is none that can be called: write http://… or https://…, without a user or password")
 		}
 	}
 	if w.vendor.id != "compatible" {
@@ -170,10 +170,10 @@ func (w *wizard) askAddress(ctx context.Context) (err error) {
 		}
 	}
 	if err := goclaw.CheckAgentID(w.plan.Name); err != nil {
-		return err
+		return wrong("%v", err)
 	}
 	if w.plan.Name == "demo" || w.plan.Name == "anthropic" {
-		return fmt.Errorf("the name %q is taken; choose another with --name", w.plan.Name)
+		return wrong("the name %q is taken; choose another with --name", w.plan.Name)
 	}
 	return nil
 }
@@ -393,9 +393,9 @@ func (w *wizard) askWorkspace(ctx context.Context) (err error) {
 	how := w.given.OpenClaw
 	switch {
 	case how != "" && !slices.Contains([]string{Fresh, Copy, Share}, how):
-		return fmt.Errorf("--openclaw %q: use fresh, copy or share", how)
+		return wrong("--openclaw %q: use fresh, copy or share", how)
 	case (how == Copy || how == Share) && w.present.OpenClaw == "":
-		return errors.New("--openclaw: there is no workspace of OpenClaw to take")
+		return wrong("--openclaw: there is no workspace of OpenClaw to take")
 	case how == "" && w.present.OpenClaw != "" && w.present.OpenClaw != w.plan.Workspace && !w.present.Laid && w.given.Workspace == "" && w.Ask != nil:
 		n, err := w.Ask.Choose(ctx, "There is a workspace of OpenClaw in "+w.present.OpenClaw+".", []string{
 			"a copy of it becomes this agent's (OpenClaw's own stays as it is)",
@@ -425,7 +425,7 @@ func (w *wizard) askWorkspace(ctx context.Context) (err error) {
 		return fmt.Errorf("workspace: %w", err)
 	}
 	if info, err := os.Stat(w.plan.Workspace); err == nil && !info.IsDir() {
-		return fmt.Errorf("workspace %s is a file; choose a folder", w.plan.Workspace)
+		return wrong("workspace %s is a file; choose a folder", w.plan.Workspace)
 	}
 	if how == Copy {
 		w.plan.CopyFrom = w.present.OpenClaw

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -33,7 +34,25 @@ func (c *cli) execute(ctx context.Context) error {
 	root.SetIn(c.Stdin)
 	root.SetOut(c.Stdout)
 	root.SetErr(c.Stderr)
-	return fang.Execute(ctx, root, fang.WithVersion(version), fang.WithErrorHandler(quiet))
+	var failed error
+	keepErrors(root, &failed)
+	err := fang.Execute(ctx, root, fang.WithVersion(version), fang.WithErrorHandler(quiet))
+	return errors.Join(failed, err)
+}
+
+// keepErrors puts what a command fails with into failed. If fang got it, it
+// would ask the terminal for its colours, for words that it is not to write, and
+// wait for seconds where the terminal has no answer.
+func keepErrors(cmd *cobra.Command, failed *error) {
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			*failed = run(cmd, args)
+			return nil
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		keepErrors(sub, failed)
+	}
 }
 
 // quiet leaves the words about an error to run, which prints one plain line.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -33,7 +34,25 @@ func (c *cli) execute(ctx context.Context) error {
 	root.SetIn(c.Stdin)
 	root.SetOut(c.Stdout)
 	root.SetErr(c.Stderr)
-	return fang.Execute(ctx, root, fang.WithVersion(version), fang.WithErrorHandler(quiet))
+	var failed error
+	keepErrors(root, &failed)
+	err := fang.Execute(ctx, root, fang.WithVersion(version), fang.WithErrorHandler(quiet))
+	return errors.Join(failed, err)
+}
+
+// keepErrors puts what a command fails with into failed. If fang got it, it
+// would ask the terminal for its colours, for words that it is not to write, and
+// wait for seconds where the terminal has no answer.
+func keepErrors(cmd *cobra.Command, failed *error) {
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			*failed = run(cmd, args)
+			return nil
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		keepErrors(sub, failed)
+	}
 }
 
 // quiet leaves the words about an error to run, which prints one plain line.
@@ -65,6 +84,7 @@ func (c *cli) root() *cobra.Command {
 	f.BoolVar(&c.json, "json", false, "print JSON for scripts")
 	f.BoolVarP(&c.verbose, "verbose", "v", false, "log what happens to standard error")
 	root.AddCommand(
+		c.setupCommand(), c.configCommand(), c.secretsCommand(),
 		c.chatCommand(), c.runCommand(), c.gatewayCommand(), c.pageCommand(), c.tokenCommand(), c.workerCommand(), c.migrateCommand(), c.subagentCommand(),
 		c.sessionsCommand(), c.artifactsCommand(), c.agentsCommand(), c.flowCommand(), c.contextCommand(), c.skillsCommand(), c.trustCommand(), c.usageCommand(), c.pauseCommand(), c.unpauseCommand(), c.doctorCommand(), c.benchCommand(), c.openapiCommand(), c.versionCommand(),
 	)

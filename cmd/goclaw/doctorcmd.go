@@ -62,6 +62,13 @@ func (c *cli) examine(ctx context.Context) []finding {
 	add("gateway", nil, gatewayState(s.home))
 	model, err := s.models.Resolve("")
 	add("model", err, model+modelNote(s))
+	for _, k := range s.keys {
+		if k.Missing != "" {
+			add("key of "+k.Provider, errors.New(k.Missing), "")
+			continue
+		}
+		add("key of "+k.Provider, nil, k.From)
+	}
 	box, how := sandbox.Detect(ctx)
 	if box == nil {
 		add("exec sandbox", fmt.Errorf("%s; exec is refused until then", how), "")
@@ -85,7 +92,7 @@ func (c *cli) examine(ctx context.Context) []finding {
 
 func modelNote(s settings) string {
 	if s.demo() {
-		return " (no key is set: answers come from the built-in demonstration model)"
+		return " (no key is set: answers come from the built-in demonstration model; goclaw setup sets up a real one)"
 	}
 	return ""
 }

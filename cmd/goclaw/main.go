@@ -16,6 +16,7 @@ import (
 	"time"
 	_ "time/tzdata" // zones work where the system has none
 
+	"goclaw/internal/edge/secret"
 	"goclaw/internal/edge/tool/exec/sandbox"
 )
 
@@ -43,6 +44,7 @@ type world struct {
 	Getenv func(string) string
 	Hook   func(point string) // crash tests' failpoints; nil in the product
 	Lease  time.Duration      // crash tests' leases; 0 in the product
+	Ring   secret.Ring        // tests' keyring; nil, the system's, in the product
 }
 
 func run(w world) int {

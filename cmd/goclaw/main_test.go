@@ -44,6 +44,7 @@ func beProgram() {
 	os.Exit(run(world{
 		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
 		Hook: killAt(os.Getenv(failpoint)), Lease: leaseOf(os.Getenv(lease)),
+		Ring: ringIn(os.Getenv(keyringFile)),
 	}))
 }
 

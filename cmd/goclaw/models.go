@@ -14,6 +14,8 @@ type models struct {
 	providers map[string]goclaw.Provider
 	aliases   map[string]string
 	standard  string // used where nothing names a model
+
+	unusable map[string]string // configured providers that can't be called, and why
 }
 
 // families are the names by which a bare model's provider is recognised.
@@ -46,6 +48,9 @@ func (m models) Resolve(name string) (string, error) {
 			}
 		}
 		return "", fmt.Errorf("unknown model %q: write provider/model; providers here: %s%s", name, strings.Join(m.names(), ", "), m.aliasHint())
+	}
+	if why := m.unusable[provider]; why != "" && m.providers[provider] == nil {
+		return "", fmt.Errorf("model %q can't be used: %s", name, why)
 	}
 	if m.providers[provider] == nil {
 		return "", fmt.Errorf("unknown model %q: no provider %q is configured; providers here: %s", name, provider, strings.Join(m.names(), ", "))

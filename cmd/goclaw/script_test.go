@@ -217,7 +217,7 @@ func daemon(ts *testscript.TestScript, _ bool, args []string) {
 func scriptEnv(ts *testscript.TestScript) []string {
 	var env []string
 	for _, name := range []string{
-		"PATH", "HOME", "TMPDIR", "GOCLAW_HOME", "GOCLAW_TOKEN", "GOCLAW_MODEL", "NO_COLOR", "GORACE",
+		"PATH", "HOME", "TMPDIR", keyringFile, "GOCLAW_PASSPHRASE", "GOCLAW_HOME", "GOCLAW_TOKEN", "GOCLAW_MODEL", "NO_COLOR", "GORACE",
 		"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL",
 	} {
 		if v := ts.Getenv(name); v != "" {

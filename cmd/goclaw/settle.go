@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -48,6 +49,8 @@ type settings struct {
 
 	prompting prompting
 
+	secrets     config.Secrets
+	keys        []keySource   // of the providers
 	databaseURL config.Secret // "" for SQLite in the home
 	drain       time.Duration // of a process that serves; others stop at once
 	lease       time.Duration // 0: the engine's own
@@ -92,17 +95,20 @@ func (c *cli) locate() (settings, config.Config, error) {
 	s.trust = trust.New(dir)
 	s.skills = newSkillset(s.home, s.trust, cfg.Skills, c.Getenv)
 	s.addr = cmp.Or(cfg.Gateway.Addr, defaultAddr)
-	given := c.Getenv("GOCLAW_TOKEN")
-	if err := checkToken(given); err != nil {
+	if err := checkToken(c.Getenv("GOCLAW_TOKEN")); err != nil {
 		return settings{}, config.Config{}, usagef("GOCLAW_TOKEN %w", err)
 	}
-	s.token, s.tokenFrom = given, "GOCLAW_TOKEN"
-	if given == "" {
-		s.token, s.tokenFrom = cfg.Gateway.Token.Reveal(), "gateway.token in "+s.source
+	s.secrets = lookup(c.secretStore(s.home))
+	token, from, err := cfg.Token(c.Getenv, s.secrets)
+	if err != nil {
+		return settings{}, config.Config{}, usage(err)
+	}
+	if s.token, s.tokenFrom = token.Reveal(), from; from == "gateway.token" {
+		s.tokenFrom += " in " + s.source
 	}
 	s.names = cfg.Gateway.Hosts
 	s.limits = web.Limits{PerSecond: cfg.Gateway.RequestsPerSecond, AtOnce: cfg.Gateway.MaxRequests}
-	if s.databaseURL, err = cfg.DatabaseURL(c.Getenv); err != nil {
+	if s.databaseURL, err = cfg.DatabaseURL(c.Getenv, s.secrets); err != nil {
 		return settings{}, config.Config{}, usage(err)
 	}
 	return s, cfg, nil
@@ -134,7 +140,11 @@ func (c *cli) settle(s *settings, cfg config.Config) error {
 
 // known are the names that the configuration may use.
 func (s *settings) known() config.Known {
-	return config.Known{Tools: mainTools, Providers: s.models.names(), Sections: prompt.SectionIDs()}
+	// A provider whose key is missing is known all the same: what needs it says
+	// so when it is called.
+	providers := slices.AppendSeq(s.models.names(), maps.Keys(s.models.unusable))
+	slices.Sort(providers)
+	return config.Known{Tools: mainTools, Providers: providers, Sections: prompt.SectionIDs()}
 }
 
 func (c *cli) load(s *settings) (config.Config, error) {
@@ -155,12 +165,17 @@ func (c *cli) load(s *settings) (config.Config, error) {
 // model: the flag, else GOCLAW_MODEL, else the config's, else the first
 // provider's.
 func (s *settings) addModels(c *cli, cfg config.Config) error {
-	s.models = models{providers: map[string]goclaw.Provider{}, aliases: cfg.Models.Aliases}
+	s.models = models{providers: map[string]goclaw.Provider{}, aliases: cfg.Models.Aliases, unusable: map[string]string{}}
 	var standard string
-	for _, e := range cfg.Endpoints(c.Getenv, s.probe(c, cfg)) {
+	for _, e := range cfg.Endpoints(c.Getenv, s.probe(c, cfg), s.secrets) {
 		if e.Unsupported {
 			s.notes = append(s.notes, e.Name+": "+e.Note)
+			s.models.unusable[e.Name] = e.Note
+			s.keys = append(s.keys, keySource{Provider: e.Name, Missing: e.Note})
 			continue
+		}
+		if e.KeyFrom != "" {
+			s.keys = append(s.keys, keySource{Provider: e.Name, From: e.KeyFrom})
 		}
 		p, err := provider(e)
 		if err != nil {
@@ -211,8 +226,8 @@ func (s *settings) probe(c *cli, cfg config.Config) func(string) ([]string, bool
 	return askOllama
 }
 
-const demoNote = "no model key is set, so the built-in offline demonstration model answers (it is a few rules, no real model). " +
-	"Set ANTHROPIC_API_KEY or OPENAI_API_KEY for a real one. Try: research A and B with two workers"
+const demoNote = "no model key is set, so the built-in offline demonstration model answers (it is a few rules, no real model); " +
+	"goclaw setup sets up a real one. Try: research A and B with two workers"
 
 func (s *settings) demo() bool { return strings.HasPrefix(s.models.standard, demo.Name+"/") }
 

@@ -52,6 +52,29 @@ func (d *decoder) text(v hujson.Value, s string, to slot, key string) {
 	d.format(v, s, to, key)
 }
 
+// sealed reads a secret, or the name of one that is kept elsewhere.
+func (d *decoder) sealed(v hujson.Value, to slot, key string) {
+	value, name := to.dst.Field(0), to.dst.Field(1)
+	if v.Value.Kind() != '{' {
+		if lit, ok := d.literal(v, key, '"', `a string or {"secret": NAME}`, "put it in double quotes"); ok {
+			d.text(v, lit.String(), slot{value, to.tag}, key)
+		}
+		return
+	}
+	members, _ := d.members(v, key)
+	for _, m := range members {
+		at := join(key, nameOf(m))
+		if nameOf(m) != secretKey {
+			d.problem(m.Name.StartOffset, `write {"secret": NAME}`, "unknown key %s", strconv.Quote(at))
+		} else if lit, ok := d.literal(m.Value, at, '"', "a string", "put it in double quotes"); ok {
+			d.text(m.Value, lit.String(), slot{name, `format:"secret"`}, at)
+		}
+	}
+	if len(members) == 0 {
+		d.problem(v.StartOffset, `write {"secret": NAME}`, "%s names no secret", key)
+	}
+}
+
 func (d *decoder) secret(v hujson.Value, s string, to slot, key string) {
 	database := to.tag.Get("format") == "postgres"
 	switch {
@@ -78,6 +101,11 @@ var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 func (d *decoder) format(v hujson.Value, s string, to slot, key string) {
 	format := to.tag.Get("format")
 	switch format {
+	case "secret":
+		if goclaw.CheckAgentID(s) != nil {
+			// Not quoted: it may be the key itself.
+			d.problem(v.StartOffset, "write the name that goclaw secrets list shows", "%s is no name of a secret", key)
+		}
 	case "id":
 		if err := goclaw.CheckAgentID(s); err != nil {
 			d.problem(v.StartOffset, "choose another name", "%s: %v", key, err)
@@ -119,7 +147,7 @@ func (d *decoder) format(v hujson.Value, s string, to slot, key string) {
 			d.problem(v.StartOffset, "write HOST:PORT, such as 127.0.0.1:8080", "%s is %q", key, s)
 		}
 	}
-	if format == "id" || format == "model" || format == "tool" || format == "agent" {
+	if format == "id" || format == "secret" || format == "model" || format == "tool" || format == "agent" {
 		d.refs = append(d.refs, ref{format, s, key, placeAt(d.src, v.StartOffset)})
 	}
 }
@@ -239,7 +267,7 @@ func (d *decoder) provider(cfg *Config, r ref) {
 	case p.Kind == "":
 		d.refProblem(r, "add it: anthropic, or openai for everything that speaks its API", "%s.kind is missing", r.key)
 	}
-	if p.APIKey != "" && p.APIKeyEnv != "" {
+	if !p.APIKey.IsZero() && p.APIKeyEnv != "" {
 		d.refProblem(r, "remove one of them", "%s has both apiKey and apiKeyEnv", r.key)
 	}
 }

@@ -1,11 +1,5 @@
 package config
 
-import (
-	"encoding/json"
-	"fmt"
-	"log/slog"
-)
-
 // Config is the whole configuration, as the file has it. Absent keys hold
 // their defaults, except in what Agent merges: there absence is kept.
 type Config struct {
@@ -169,9 +163,9 @@ type Provider struct {
 	Name      string            `json:"-" format:"id"`
 	Kind      string            `json:"kind,omitempty" enum:"anthropic,openai" doc:"The API that it speaks. Default: what the name says."`
 	BaseURL   string            `json:"baseURL,omitempty" format:"url" doc:"Where it is. Default: the vendor's own address."`
-	APIKey    Secret            `json:"apiKey,omitempty" doc:"The key itself; apiKeyEnv keeps it out of the file."`
+	APIKey    Sealed            `json:"apiKey,omitzero" doc:"The key: {\"secret\": NAME} for one that goclaw secrets keeps, or the key itself in clear text."`
 	APIKeyEnv string            `json:"apiKeyEnv,omitempty" format:"env" doc:"The environment variable that holds the key."`
-	Headers   map[string]Secret `json:"headers,omitempty" keys:"header" doc:"Headers to send with each request."`
+	Headers   map[string]Sealed `json:"headers,omitempty" keys:"header" doc:"Headers to send with each request."`
 	Models    []string          `json:"models,omitempty" doc:"The names of its models; the first is its default."`
 
 	IdleTimeoutSeconds int `json:"idleTimeoutSeconds,omitempty" range:"1..3600" doc:"How long its server may be silent, before or within a reply, until the call is made again. Default: 120."`
@@ -202,7 +196,7 @@ type Exec struct {
 // Gateway are the settings of the HTTP server.
 type Gateway struct {
 	Addr  string `json:"addr,omitempty" format:"addr" doc:"HOST:PORT to listen on. Default: chosen by the gateway, on loopback."`
-	Token Secret `json:"token,omitempty" doc:"The token that clients must send. Default: the one in GOCLAW_HOME/token."`
+	Token Sealed `json:"token,omitzero" doc:"The token that clients must send, or {\"secret\": NAME}. Default: the one in GOCLAW_HOME/token."`
 
 	Hosts             []string `json:"hosts,omitempty" format:"line" doc:"Names and addresses under which the gateway may be called besides its own address, such as that of a proxy that speaks TLS for it."`
 	RequestsPerSecond int      `json:"requestsPerSecond,omitempty" range:"1..1000000" doc:"Requests that are answered in a second, of holders of the token and of browsers each; further ones get 429. Default: 2000."`
@@ -213,7 +207,7 @@ type Gateway struct {
 
 // Database says where the record is kept.
 type Database struct {
-	URL Secret `json:"url,omitempty" format:"postgres" doc:"postgres://… of a PostgreSQL database; GOCLAW_DATABASE_URL goes before it. Default: goclaw.db in GOCLAW_HOME."`
+	URL Sealed `json:"url,omitzero" format:"postgres" doc:"postgres://… of a PostgreSQL database, or {\"secret\": NAME}; GOCLAW_DATABASE_URL goes before it. Default: goclaw.db in GOCLAW_HOME."`
 }
 
 // Context says how much of the workspace goes into prompts, in characters.
@@ -249,28 +243,3 @@ func Default() Config {
 func workspaceFiles() []string {
 	return []string{"AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "HEARTBEAT.md", "BOOTSTRAP.md", "MEMORY.md"}
 }
-
-// Secret is a key or token. It never prints, logs or encodes as itself.
-type Secret string
-
-const hidden = "[secret]"
-
-// Reveal returns the secret itself, for the request that needs it.
-func (s Secret) Reveal() string { return string(s) }
-
-// String hides the secret; an empty one stays empty.
-func (s Secret) String() string {
-	if s == "" {
-		return ""
-	}
-	return hidden
-}
-
-// Format hides the secret from every verb of fmt.
-func (s Secret) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
-
-// LogValue hides the secret from slog.
-func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
-
-// MarshalJSON hides the secret from JSON.
-func (s Secret) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }

@@ -98,7 +98,7 @@ func TestLoad(t *testing.T) {
 		t.Error(diff)
 	}
 	checkContext(t, cfg, dir)
-	if cfg.Gateway.Addr != "127.0.0.1:8080" || cfg.Gateway.Token.Reveal() != "tok-hidden" {
+	if cfg.Gateway.Addr != "127.0.0.1:8080" || cfg.Gateway.Token.Value.Reveal() != "tok-hidden" {
 		t.Errorf("%+v", cfg.Gateway)
 	}
 	if p := cfg.Models.Providers[0]; p.Name != "anthropic" || p.Kind != "anthropic" || p.APIKeyEnv != "MY_KEY" || p.RequestsPerMinute != 50 || p.TokensPerMinute != 40_000 {
@@ -112,8 +112,8 @@ func TestLoad(t *testing.T) {
 	if diff := cmp.Diff(prices, cfg.Models.Prices); diff != "" {
 		t.Error(diff)
 	}
-	if cfg.MaxConcurrent() != 9 || cfg.Drain() != 0 || cfg.Database.URL.Reveal() != "postgres://rat:pw-hidden@db.example:5432/goclaw?sslmode=require" {
-		t.Errorf("%d, %s, %s", cfg.MaxConcurrent(), cfg.Drain(), cfg.Database.URL.Reveal())
+	if cfg.MaxConcurrent() != 9 || cfg.Drain() != 0 || cfg.Database.URL.Value.Reveal() != "postgres://rat:pw-hidden@db.example:5432/goclaw?sslmode=require" {
+		t.Errorf("%d, %s, %s", cfg.MaxConcurrent(), cfg.Drain(), cfg.Database.URL.Value.Reveal())
 	}
 }
 
@@ -167,8 +167,8 @@ func TestDefaults(t *testing.T) {
 	if diff := cmp.Diff(SkillLimits{150, 8000}, cfg.Skills.Limits); diff != "" || cfg.Context.Hook.TimeoutSeconds != 5 || cfg.Zone() != time.Local {
 		t.Errorf("%s%+v, %s", diff, cfg.Context.Hook, cfg.Zone())
 	}
-	if cfg.MaxConcurrent() != 8 || cfg.Drain() != 10*time.Second || cfg.Database.URL != "" {
-		t.Errorf("%d, %s, %q", cfg.MaxConcurrent(), cfg.Drain(), cfg.Database.URL.Reveal())
+	if cfg.MaxConcurrent() != 8 || cfg.Drain() != 10*time.Second || !cfg.Database.URL.IsZero() {
+		t.Errorf("%d, %s, %q", cfg.MaxConcurrent(), cfg.Drain(), cfg.Database.URL.Value.Reveal())
 	}
 	if got.WorkspaceIn("/h") != filepath.Join("/h", "workspace") || (AgentConfig{ID: "x"}).WorkspaceIn("/h") != filepath.Join("/h", "workspace-x") {
 		t.Error("WorkspaceIn")
@@ -252,7 +252,7 @@ func badFiles() []badFile {
 		}, false},
 		{`{"tools": {"allow": "read"}}`, []string{"1:21: tools.allow must be a list, not a string; write [ … ]"}, false},
 		{`{"tools": {"allow": [1]}}`, []string{"1:22: tools.allow[0] must be a string, not a number"}, false},
-		{`{"gateway": {"token": 12345}}`, []string{"1:23: gateway.token must be a string, not a number; put it in double quotes"}, false},
+		{`{"gateway": {"token": 12345}}`, []string{`1:23: gateway.token must be a string or {"secret": NAME}, not a number; put it in double quotes`}, false},
 		{`{"models": {"aliases": []}}`, []string{"1:24: models.aliases must be an object, not a list"}, false},
 		// ranges and forms
 		{`{"context": {"fileMaxChars": 10}}`, []string{"1:30: context.fileMaxChars is 10; use a whole number from 500 to 2000000"}, false},
@@ -342,6 +342,10 @@ func badFiles() []badFile {
 		{`{"models": {"providers": {"openai": {"apiKey": "sk-secret", "apiKeyEnv": "K"}}}}`, []string{"1:27: models.providers.openai has both"}, true},
 		{`{"models": {"providers": {"openai": {"apiKey": "${sk-secret}"}}}}`, []string{"1:48: models.providers.openai.apiKey: environment"}, true},
 		{`{"models": {"providers": {"openai": {"apiKey": "sk-secret\n"}}}}`, []string{"1:48: models.providers.openai.apiKey holds"}, true},
+		{`{"models": {"providers": {"openai": {"apiKey": {"secret": "sk-Secret"}}}}}`, []string{"1:59: models.providers.openai.apiKey.secret is no name of a secret; write the name"}, false},
+		{`{"models": {"providers": {"openai": {"apiKey": {"sealed": "a"}}}}}`, []string{`1:49: unknown key "models.providers.openai.apiKey.sealed"; write {"secret": NAME}`}, false},
+		{`{"models": {"providers": {"openai": {"apiKey": {}}}}}`, []string{"1:48: models.providers.openai.apiKey names no secret"}, false},
+		{`{"models": {"providers": {"openai": {"apiKey": {"secret": 1}}}}}`, []string{"1:59: models.providers.openai.apiKey.secret must be a string, not a number"}, false},
 		{`{"models": {"providers": {"openai": {"apiKeyEnv": "sk-secret"}}}}`, []string{"1:51: models.providers.openai.apiKeyEnv is not"}, false},
 		{`{"models": {"providers": {"openai": {"baseURL": "http://bob:sk-secret@h/v1"}}}}`, []string{"1:49: models.providers.openai.baseURL holds a user name or password"}, true},
 		{`{"models": {"providers": {"openai": {"baseURL": "ftp://sk-secret"}}}}`, []string{"1:49: models.providers.openai.baseURL is no web address"}, false},
@@ -430,7 +434,7 @@ func TestSecretsStayHidden(t *testing.T) {
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 		fmt.Fprintf(&shown, verb, cfg)
 		fmt.Fprintf(&shown, verb, cfg.Gateway.Token)
-		fmt.Fprintf(&shown, verb, cfg.Endpoints(env(map[string]string{"MY_KEY": "env-hidden", "OPENAI_API_KEY": "env-hidden"}), nil))
+		fmt.Fprintf(&shown, verb, cfg.Endpoints(env(map[string]string{"MY_KEY": "env-hidden", "OPENAI_API_KEY": "env-hidden"}), nil, nil))
 	}
 	data, err := json.Marshal(cfg)
 	if err != nil {

@@ -40,6 +40,10 @@ func (d *decoder) value(v hujson.Value, to slot, key string) {
 		to.dst.Set(reflect.New(t.Elem()))
 		d.value(v, slot{to.dst.Elem(), to.tag}, key)
 	case reflect.Struct:
+		if t == reflect.TypeFor[Sealed]() {
+			d.sealed(v, to, key)
+			return
+		}
 		d.object(v, to, key)
 	case reflect.Map:
 		d.table(v, to, key)
@@ -162,19 +166,24 @@ func (d *decoder) object(v hujson.Value, to slot, key string) {
 }
 
 func (d *decoder) unknownKey(m hujson.ObjectMember, t reflect.Type, key, name string) {
+	d.problem(m.Name.StartOffset, hintFor(t, name), "unknown key %s", strconv.Quote(join(key, name)))
+}
+
+// hintFor says what may have been meant by a name that t doesn't have.
+func hintFor(t reflect.Type, name string) string {
 	var known []string
 	for f := range fieldsOf(t) {
 		if f.Type != reflect.TypeFor[unbuilt]() {
 			known = append(known, jsonName(f))
 		}
 	}
-	hint := "known here: " + strings.Join(known, ", ")
 	if near := nearest(name, known); near != "" {
-		hint = fmt.Sprintf("did you mean %s?", near)
-	} else if places := placesOf(name); len(places) > 0 && len(places) < 4 {
-		hint = "did you mean " + strings.Join(places, " or ") + "?"
+		return fmt.Sprintf("did you mean %s?", near)
 	}
-	d.problem(m.Name.StartOffset, hint, "unknown key %s", strconv.Quote(join(key, name)))
+	if places := placesOf(name); len(places) > 0 && len(places) < 4 {
+		return "did you mean " + strings.Join(places, " or ") + "?"
+	}
+	return "known here: " + strings.Join(known, ", ")
 }
 
 // fieldsOf yields the fields of t that have a key.

@@ -22,6 +22,7 @@ type Endpoint struct {
 	Kind         string // anthropic, openai or demo: the API that it speaks
 	BaseURL      string // "" for the vendor's own address
 	APIKey       Secret
+	KeyFrom      string // where the key comes from; "" if there is none
 	Headers      map[string]Secret
 	Models       []string // without the prefix; nil: any name is passed on
 	DefaultModel string   // provider/model; "" if it must be chosen
@@ -34,12 +35,12 @@ type Endpoint struct {
 // Endpoints lists the providers of the file and of the environment, the
 // preferred first: those of the file in its order, then what FromEnv finds
 // under other names.
-func (c Config) Endpoints(getenv func(string) string, probe func(baseURL string) (models []string, ok bool)) []Endpoint {
+func (c Config) Endpoints(getenv func(string) string, probe func(baseURL string) (models []string, ok bool), secrets Secrets) []Endpoint {
 	var all []Endpoint
 	taken := map[string]bool{}
 	for _, p := range c.Models.Providers {
 		taken[p.Name] = true
-		all = append(all, p.endpoint(getenv))
+		all = append(all, p.endpoint(getenv, secrets))
 	}
 	for _, e := range FromEnv(getenv, probe) {
 		if !taken[e.Name] {
@@ -49,10 +50,10 @@ func (c Config) Endpoints(getenv func(string) string, probe func(baseURL string)
 	return all
 }
 
-func (p Provider) endpoint(getenv func(string) string) Endpoint {
+func (p Provider) endpoint(getenv func(string) string, secrets Secrets) Endpoint {
 	e := Endpoint{
-		Name: p.Name, Kind: p.Kind, BaseURL: p.BaseURL, APIKey: p.APIKey,
-		Headers: p.Headers, Models: p.Models, Note: "from the configuration file",
+		Name: p.Name, Kind: p.Kind, BaseURL: p.BaseURL,
+		Models: p.Models, Note: "from the configuration file",
 		IdleTimeout: time.Duration(p.IdleTimeoutSeconds) * time.Second,
 	}
 	switch {
@@ -61,19 +62,46 @@ func (p Provider) endpoint(getenv func(string) string) Endpoint {
 	case p.Name == kindAnthropic || p.Name == kindOpenAI:
 		e.DefaultModel = defaultModel(p.Name)
 	}
-	if p.APIKeyEnv != "" {
-		if e.APIKey = Secret(getenv(p.APIKeyEnv)); e.APIKey == "" {
-			e.Unsupported = true
-			e.Note = fmt.Sprintf("the environment variable %s, which models.providers.%s.apiKeyEnv names, is empty; set it", p.APIKeyEnv, p.Name)
-		}
-	} else if e.APIKey == "" && p.BaseURL == "" {
-		// The vendor's own address without a key: the usual variable.
-		if e.APIKey = Secret(getenv(strings.ToUpper(p.Kind) + "_API_KEY")); e.APIKey == "" {
-			e.Unsupported = true
-			e.Note = fmt.Sprintf("models.providers.%s has no key; set apiKeyEnv or %s_API_KEY", p.Name, strings.ToUpper(p.Kind))
-		}
+	if err := p.openInto(&e, getenv, secrets); err != nil {
+		e.Unsupported, e.Note = true, err.Error()
 	}
 	return e
+}
+
+// openInto finds the provider's key and headers.
+func (p Provider) openInto(e *Endpoint, getenv func(string) string, secrets Secrets) (err error) {
+	fromEnv := func(name string) {
+		if e.APIKey = Secret(getenv(name)); e.APIKey != "" {
+			e.KeyFrom = "the environment variable " + name
+		}
+	}
+	usual := strings.ToUpper(p.Kind) + "_API_KEY"
+	switch {
+	case p.APIKeyEnv != "":
+		if fromEnv(p.APIKeyEnv); e.APIKey == "" {
+			return fmt.Errorf("the environment variable %s, which models.providers.%s.apiKeyEnv names, is empty; set it", p.APIKeyEnv, p.Name)
+		}
+	case !p.APIKey.IsZero():
+		if e.APIKey, e.KeyFrom, err = p.APIKey.open(secrets); err != nil {
+			return fmt.Errorf("models.providers.%s.apiKey: %w", p.Name, err)
+		}
+	case p.BaseURL == "":
+		// The vendor's own address without a key: the usual variable.
+		if fromEnv(usual); e.APIKey == "" {
+			return fmt.Errorf("models.providers.%s has no key; goclaw setup stores one, or set apiKeyEnv or %s", p.Name, usual)
+		}
+	}
+	for name, sealed := range p.Headers {
+		value, _, err := sealed.open(secrets)
+		if err != nil {
+			return fmt.Errorf("models.providers.%s.headers.%s: %w", p.Name, name, err)
+		}
+		if e.Headers == nil {
+			e.Headers = map[string]Secret{}
+		}
+		e.Headers[name] = value
+	}
+	return nil
 }
 
 func defaultModel(provider string) string {
@@ -98,6 +126,7 @@ func FromEnv(getenv func(string) string, probe func(baseURL string) (models []st
 		if key := getenv(prefix + "_API_KEY"); key != "" {
 			all = append(all, Endpoint{
 				Name: kind, Kind: kind, BaseURL: getenv(prefix + "_BASE_URL"), APIKey: Secret(key),
+				KeyFrom:      "the environment variable " + prefix + "_API_KEY",
 				DefaultModel: defaultModel(kind), Note: "from " + prefix + "_API_KEY",
 			})
 		}
@@ -202,15 +231,26 @@ const databaseVar = "GOCLAW_DATABASE_URL"
 
 // DatabaseURL is the address of the PostgreSQL database: of
 // GOCLAW_DATABASE_URL, else of the file. "" means SQLite in the home.
-func (c Config) DatabaseURL(getenv func(string) string) (Secret, error) {
+func (c Config) DatabaseURL(getenv func(string) string, secrets Secrets) (Secret, error) {
 	given := getenv(databaseVar)
 	if given == "" {
-		return c.Database.URL, nil
+		return c.databaseURL(secrets)
 	}
 	if err := CheckDatabaseURL(given); err != nil {
 		return "", fmt.Errorf("%s %w", databaseVar, err)
 	}
 	return Secret(given), nil
+}
+
+func (c Config) databaseURL(secrets Secrets) (Secret, error) {
+	address, _, err := c.Database.URL.open(secrets)
+	if err == nil && c.Database.URL.Name != "" {
+		err = CheckDatabaseURL(address.Reveal())
+	}
+	if err != nil {
+		return "", fmt.Errorf("database.url: %w", err)
+	}
+	return address, nil
 }
 
 // HomeDir is the state folder: GOCLAW_HOME, else .goclaw in the person's home.

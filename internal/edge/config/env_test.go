@@ -89,7 +89,7 @@ func TestEndpoints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := cfg.Endpoints(env(map[string]string{"OPENAI_API_KEY": "o", "ANTHROPIC_API_KEY": "a"}), nil)
+	got := cfg.Endpoints(env(map[string]string{"OPENAI_API_KEY": "o", "ANTHROPIC_API_KEY": "a"}), nil, nil)
 	var names []string
 	for _, e := range got {
 		names = append(names, e.Name)
@@ -154,13 +154,13 @@ func TestDatabaseURL(t *testing.T) {
 		{cfg, "postgresql://u:p@a:5432,b:5432/db", "postgresql://u:p@a:5432,b:5432/db"},
 		{Default(), "postgres:///db?host=/run/postgresql", "postgres:///db?host=/run/postgresql"},
 	} {
-		got, err := tt.cfg.DatabaseURL(env(map[string]string{"GOCLAW_DATABASE_URL": tt.given}))
+		got, err := tt.cfg.DatabaseURL(env(map[string]string{"GOCLAW_DATABASE_URL": tt.given}), nil)
 		if err != nil || got.Reveal() != tt.want {
 			t.Errorf("%q: %q, %v", tt.given, got.Reveal(), err)
 		}
 	}
 	for _, bad := range []string{"host=sk-secret dbname=x", "mysql://sk-secret@h/db", "postgres:sk-secret", "postgres://u:sk-secret %@h"} {
-		got, err := cfg.DatabaseURL(env(map[string]string{"GOCLAW_DATABASE_URL": bad}))
+		got, err := cfg.DatabaseURL(env(map[string]string{"GOCLAW_DATABASE_URL": bad}), nil)
 		if err == nil || got != "" || strings.Contains(err.Error(), "sk-secret") || !strings.HasPrefix(err.Error(), "GOCLAW_DATABASE_URL is no address") {
 			t.Errorf("%q: %q, %v", bad, got.Reveal(), err)
 		}

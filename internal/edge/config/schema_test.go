@@ -21,6 +21,7 @@ type node struct {
 	Title                string           `json:"title,omitempty"`
 	Description          string           `json:"description,omitempty"`
 	Type                 string           `json:"type,omitempty"`
+	AnyOf                []*node          `json:"anyOf,omitempty"`
 	Enum                 []string         `json:"enum,omitempty"`
 	Pattern              string           `json:"pattern,omitempty"`
 	MinLength            int              `json:"minLength,omitempty"`
@@ -51,6 +52,13 @@ func describe(t reflect.Type, tag reflect.StructTag) *node {
 	case reflect.Pointer:
 		return describe(t.Elem(), tag)
 	case reflect.Struct:
+		if t == reflect.TypeFor[Sealed]() {
+			name := &node{Type: "string", Pattern: idPattern}
+			return &node{Description: n.Description, AnyOf: []*node{
+				describe(reflect.TypeFor[string](), reflect.StructTag(`format:"`+tag.Get("format")+`"`)),
+				{Type: "object", Required: []string{secretKey}, Properties: map[string]*node{secretKey: name}, AdditionalProperties: false},
+			}}
+		}
 		n.Type, n.AdditionalProperties, n.Properties = "object", false, map[string]*node{}
 		for f := range fieldsOf(t) {
 			if f.Type == reflect.TypeFor[unbuilt]() {
@@ -151,8 +159,8 @@ const fullFile = `// everything
   },
   "models": {
     "providers": {
-      "anthropic": {"apiKeyEnv": "MY_KEY", "requestsPerMinute": 50, "tokensPerMinute": 40000},
-      "local": {"kind": "openai", "baseURL": "http://127.0.0.1:8000/v1", "apiKey": "sk-hidden", "headers": {"X-Team": "red"}, "models": ["qwen", "phi"]},
+      "anthropic": {"apiKeyEnv": "MY_KEY", "requestsPerMinute": 50, "tokensPerMinute": 40000}, "far": {"kind": "openai", "baseURL": "https://far.example/v1", "apiKey": {"secret": "far"}},
+      "local": {"kind": "openai", "baseURL": "http://127.0.0.1:8000/v1", "apiKey": "sk-hidden", "headers": {"X-Team": "red", "X-Pass": {"secret": "pass"}}, "models": ["qwen", "phi"]},
     },
     "aliases": {"smart": "anthropic/claude-sonnet-5-5"}, /* one is enough */
     "windows": {"local/*": 32000, "anthropic/claude-sonnet-5-5": 400000},

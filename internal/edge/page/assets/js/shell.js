@@ -59,7 +59,7 @@ function Nav({ place }) {
 }
 
 function Mark() {
-  return html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="7" /><path d="M8 23c1-6 2-10 5-15M14.500 24.500c.6-5 1.600-9 4.500-13.500M21 24.500c.4-3.500 1.200-6 3.200-9" /></svg>`;
+  return html`<svg class="logo" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="7" /><path d="M8 23c1-6 2-10 5-15M14.500 24.500c.6-5 1.600-9 4.500-13.500M21 24.500c.4-3.500 1.200-6 3.200-9" /></svg>`;
 }
 
 const lamp = { open: "Live", connecting: "Connecting…", lost: "Connection lost", resting: "Resting" };

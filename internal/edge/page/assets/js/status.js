@@ -1,0 +1,35 @@
+// What the gateway says of itself: read again now and then, and after whatever
+// may change it.
+import { cell } from "./cell.js";
+import { get, put, remove } from "./api.js";
+import { onNotice, onResync } from "./feed.js";
+
+export const status = cell(null);
+export const statusError = cell(null);
+
+let soon = 0;
+export function readStatus(after = 0) {
+  clearTimeout(soon);
+  soon = setTimeout(async () => {
+    try {
+      status.set(await get("/api/status"));
+      statusError.set(null);
+    } catch (error) {
+      statusError.set(error);
+    }
+  }, after);
+}
+
+onResync(() => readStatus());
+onNotice((n) => { if (["run", "warning", "retry"].includes(n.kind)) readStatus(400); });
+setInterval(() => { if (!document.hidden) readStatus(); }, 30_000);
+
+export async function pause(why) {
+  await put("/api/pause", why ? { why } : {});
+  readStatus();
+}
+
+export async function unpause() {
+  await remove("/api/pause");
+  readStatus();
+}

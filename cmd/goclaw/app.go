@@ -21,6 +21,7 @@ import (
 	"goclaw/internal/core/announce"
 	"goclaw/internal/core/definition"
 	"goclaw/internal/edge/client"
+	"goclaw/internal/edge/page"
 	"goclaw/internal/edge/tool/artifact"
 	"goclaw/internal/edge/tool/exec"
 	"goclaw/internal/edge/tool/file"
@@ -137,9 +138,10 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		ResolveModel: s.models.Resolve, Agents: s.agentIDs(), Status: a.status, Log: a.log,
 		Idle: a.alone,
 	})
+	a.page = page.Handler()
 	a.handler = web.New(web.Options{
 		Token: token, NewToken: a.newToken, Limits: s.limits, Backend: gw, Logger: a.log, Version: version, Ready: a.ready,
-		Agents: s.agentIDs(), Hosts: s.hosts(), Page: a.page,
+		Agents: s.agentIDs(), Hosts: s.hosts(), Page: a.page, SignedOut: page.SignedOut(),
 	})
 	return nil
 }

@@ -211,7 +211,7 @@ func TestSchemaAgreesWithLoad(t *testing.T) {
 // What the documentation shows loads, and it names every key.
 func TestDocumentation(t *testing.T) {
 	var all strings.Builder
-	for _, name := range []string{"config.md", "budgets.md"} {
+	for _, name := range []string{"config.md", "budgets.md", "cron.md"} {
 		text, err := os.ReadFile("../../../docs/" + name)
 		if err != nil {
 			t.Fatal(err)

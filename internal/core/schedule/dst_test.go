@@ -2,6 +2,7 @@ package schedule_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -205,4 +206,27 @@ func TestNextIsWhatTheWallClockSays(t *testing.T) {
 			rt.Fatalf("%q in %s is due %s, after %s: the clock doesn't say so", expr, place.zone, next, at.In(z))
 		}
 	})
+}
+
+// docs/cron.md shows what this test has found to be so.
+func TestDocumentation(t *testing.T) {
+	var table strings.Builder
+	table.WriteString("| Zone | The clock | Expression | Due |\n|---|---|---|---|\n")
+	for _, c := range changes() {
+		fmt.Fprintf(&table, "| %s | %s, %s | `%s` | %s |\n", c.zone, c.from[:4], c.what, c.expr, c.want)
+	}
+	text, err := os.ReadFile("../../../docs/cron.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), table.String()) {
+		t.Errorf("docs/cron.md lacks this table:\n%s", &table)
+	}
+	var rests []string
+	for _, d := range schedule.DefaultBackoff() {
+		rests = append(rests, strings.NewReplacer("m0s", "m", "h0m0s", "h").Replace(d.String()))
+	}
+	if want := "it rests for " + strings.Join(rests, ", ") + "."; !strings.Contains(string(text), want) {
+		t.Errorf("docs/cron.md does not say: %s", want)
+	}
 }

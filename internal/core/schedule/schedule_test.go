@@ -74,7 +74,7 @@ func TestRefused(t *testing.T) {
 
 func TestNext(t *testing.T) {
 	for _, c := range []struct{ expr, from, want string }{
-		{"0 9 13 * FRI", "2026-02-12 10:00", "02-13 09:00 UTC, 02-20 09:00 UTC, 02-27 09:00 UTC"}, // either day
+		{"0 9 13 * FRI", "2026-02-12 10:00", "02-13 09:00 UTC, 02-20 09:00 UTC, 02-27 09:00 UTC"},  // either day
 		{"0 9 */2 * FRI", "2026-02-12 10:00", "02-13 09:00 UTC, 02-27 09:00 UTC, 03-13 09:00 UTC"}, // both
 		{"0 9 L * *", "2028-02-01 00:00", "02-29 09:00 UTC, 03-31 09:00 UTC, 04-30 09:00 UTC"},
 		{"0 9 ? * mon#2", "2026-03-01 00:00", "03-09 09:00 UTC, 04-13 09:00 UTC, 05-11 09:00 UTC"},

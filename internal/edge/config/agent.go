@@ -27,6 +27,7 @@ type AgentConfig struct {
 	Skills []string // nil: all
 
 	Compaction CompactionConfig
+	Heartbeat  HeartbeatConfig
 
 	Budget    goclaw.Budget // of its own turns
 	Subagents SubagentConfig
@@ -141,6 +142,7 @@ func (c Config) agent(e AgentEntry) AgentConfig {
 		},
 		Skills:     firstList(e.Skills, def.Skills),
 		Compaction: compaction(e.Compaction, def.Compaction),
+		Heartbeat:  c.heartbeat(e),
 		Subagents:  c.subagents(e),
 	}
 }

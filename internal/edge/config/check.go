@@ -129,6 +129,12 @@ func (d *decoder) format(v hujson.Value, s string, to slot, key string) {
 		d.zone(v, s, key)
 	case "file", "reach", "docs":
 		d.inWorkspace(v, s, to, key)
+	case "duration":
+		d.duration(v, s, key)
+	case "clock":
+		d.clock(v, s, key)
+	case "session":
+		d.session(v, s, key)
 	case "command":
 		d.program(v, s, to, key)
 	case "line":
@@ -235,6 +241,7 @@ func (d *decoder) check(cfg *Config) {
 			}
 		}
 	}
+	d.heartbeats(cfg)
 	for _, r := range d.refs {
 		if r.kind == "id" && strings.HasPrefix(r.key, "models.providers.") {
 			d.provider(cfg, r)

@@ -16,7 +16,8 @@ type Config struct {
 	Skills      Skills      `json:"skills" doc:"Where skills come from, and how many of them a prompt lists."`
 	Definitions Definitions `json:"definitions" doc:"Workers that are defined by a markdown file."`
 
-	_ unbuilt `key:"cron"`
+	Cron Cron `json:"cron" doc:"Jobs that run by the clock."`
+
 	_ unbuilt `key:"channels"`
 
 	source source
@@ -42,9 +43,8 @@ type AgentDefaults struct {
 	Subagents Subagents `json:"subagents" doc:"Workers that the agent starts."`
 
 	Compaction   Compaction `json:"compaction" doc:"When a long conversation is summarised."`
+	Heartbeat    Heartbeat  `json:"heartbeat" doc:"A turn that each agent has by itself, every so often."`
 	UserTimezone string     `json:"userTimezone,omitempty" format:"zone" doc:"The person's time zone, such as Europe/Berlin. Default: the machine's."`
-
-	_ unbuilt `key:"heartbeat"`
 }
 
 // AgentEntry is one agent of the list.
@@ -61,7 +61,7 @@ type AgentEntry struct {
 
 	Compaction Compaction `json:"compaction" doc:"When a long conversation is summarised."`
 
-	_ unbuilt `key:"heartbeat"`
+	Heartbeat Heartbeat `json:"heartbeat" doc:"A turn that the agent has by itself, every so often; a field given here goes before the one for all agents."`
 }
 
 // Compaction says when a main session's transcript is shortened for the model.
@@ -236,6 +236,7 @@ func Default() Config {
 		Tools:   Tools{Exec: Exec{TimeoutSeconds: 120, MaxOutputBytes: 32 << 10}},
 		Gateway: Gateway{DrainSeconds: 10},
 		Context: Context{FileMaxChars: 20_000, TotalMaxChars: 150_000, Files: workspaceFiles(), Hook: ContextHook{TimeoutSeconds: 5}},
+		Cron:    Cron{Enabled: true, MaxConcurrentRuns: 4},
 		Skills:  Skills{Limits: SkillLimits{MaxSkillsInPrompt: 150, MaxSkillsPromptChars: 8000}},
 	}
 }

@@ -49,6 +49,10 @@ func TestLoad(t *testing.T) {
 		ID: "main", Name: "Rat", Workspace: filepath.Join(dir, "ws"),
 		Model: "anthropic/claude-sonnet-5-5", Thinking: "low", Tools: append(policies, ToolPolicy{}),
 		Skills: []string{"pdf", "notes"}, Compaction: CompactionConfig{Percent: 50, Tokens: 90_000, KeepRecent: 8000},
+		Heartbeat: HeartbeatConfig{
+			Every: 30 * time.Minute, Start: "08:00", End: "24:00", Timezone: "America/New_York", Model: "anthropic/claude-sonnet-5-5", Prompt: "look\nwell",
+			Session: goclaw.APIKey("main", "ann"),
+		},
 		Budget: goclaw.Budget{
 			Run:  goclaw.Limits{Tokens: 50_000, USD: 1, Steps: 40, Seconds: 600},
 			Tree: goclaw.Limits{Tokens: 200_000, USD: 5},
@@ -71,6 +75,7 @@ func TestLoad(t *testing.T) {
 	coder.ID, coder.Name, coder.Workspace, coder.Model, coder.Thinking = "coder", "Coder", "/srv/code", "local/qwen", "high"
 	coder.Tools = []ToolPolicy{policies[0], {Allow: []string{"*"}, Deny: []string{"exec"}}}
 	coder.Skills, coder.Compaction.Percent, coder.Compaction.MemoryFlush = []string{}, 0, true
+	coder.Heartbeat.Every, coder.Heartbeat.End, coder.Heartbeat.Session = 0, "07:30", goclaw.MainKey("coder")
 	coder.Budget.Run.Tokens = 70_000
 	coder.Budget.Tree.USD = 0
 	coder.Budget.Day = goclaw.Limits{USD: 20, Steps: 100, Seconds: 3600}
@@ -150,6 +155,7 @@ func TestDefaults(t *testing.T) {
 	want := AgentConfig{
 		ID: "main", Name: "main", Thinking: "off", Tools: []ToolPolicy{{}, {}},
 		Compaction: CompactionConfig{Percent: 60, Tokens: 120_000, KeepRecent: 20_000, MemoryFlush: true},
+		Heartbeat:  HeartbeatConfig{Session: goclaw.MainKey("main")},
 		Subagents: SubagentConfig{
 			MaxSpawnDepth: 1, MaxChildrenPerAgent: 5, MaxRunsPerTree: 100, MaxConcurrentPerSession: 7, ArchiveAfter: time.Hour,
 			AnnounceWindow: 250 * time.Millisecond, AnnounceMaxWait: time.Minute, AnnounceAttempts: 5,
@@ -238,10 +244,24 @@ func badFiles() []badFile {
 		{`{"agents": {"defaults": {"subagents": {"max_spawn_depth": 1}}}}`, []string{`1:40: unknown key "agents.defaults.subagents.max_spawn_depth"; did you mean maxSpawnDepth?`}, false},
 		{`{"maxSpawnDepth": 1}`, []string{`1:2: unknown key "maxSpawnDepth"; did you mean agents.defaults.subagents.maxSpawnDepth or agents.list[].subagents.maxSpawnDepth?`}, false},
 		{`{"gateway": {"zzz": 1}}`, []string{`1:14: unknown key "gateway.zzz"; known here: addr, token`}, false},
-		{`{"channels": {}, "agents": {"defaults": {"heartbeat": {"every": "30m"}}}}`, []string{
-			"1:2: channels is not supported by this version yet; remove it",
-			"1:42: agents.defaults.heartbeat is not supported by this version yet; remove it",
+		{`{"channels": {}}`, []string{"1:2: channels is not supported by this version yet; remove it"}, false},
+		{`{"cron": {"enabled": 1, "maxConcurrentRuns": 0}}`, []string{
+			"1:22: cron.enabled must be true or false", "1:46: cron.maxConcurrentRuns is 0; use a whole number from 1 to 1000",
 		}, false},
+		{`{"agents": {"defaults": {"heartbeat": {"every": "often", "activeHours": {"start": "08:00", "end": "08:00"}}}}}`, []string{
+			`1:49: agents.defaults.heartbeat.every is "often"; write a length of time such as 30m`,
+			`1:99: agents.defaults.heartbeat.activeHours: no time lies from 08:00 to 08:00; write a later time`,
+		}, true},
+		{`{"agents": {"defaults": {"heartbeat": {"every": "-1m", "activeHours": {"start": "24:00", "timezone": "Mars"}}}}}`, []string{
+			`1:49: agents.defaults.heartbeat.every is "-1m"; use 1s to 8784h, or 0m`, `1:81: agents.defaults.heartbeat.activeHours.start is "24:00"`,
+			`1:102: agents.defaults.heartbeat.activeHours.timezone: there is no time zone "Mars"`,
+		}, true},
+		{`{"agents": {"defaults": {"heartbeat": {"activeHours": {"end": "25:00"}}}}}`, []string{`1:63: agents.defaults.heartbeat.activeHours.end is "25:00"; write a time of day`}, false},
+		{`{"agents": {"defaults": {"heartbeat": {"session": "agent:main:cron:x"}}, "list": [{"id": "a", "heartbeat": {"session": "agent:b:main"}}, {"id": "c", "heartbeat": {"session": "x"}}]}}`, []string{
+			`1:51: agents.defaults.heartbeat.session: "agent:main:cron:x" is a worker's`,
+			`1:120: agents.list[0].heartbeat.session: it is no session of the agent "a"; name one of its own`,
+			`1:175: agents.list[1].heartbeat.session: session key "x": it must start with "agent:"; write main, or the whole key`,
+		}, true},
 		{"{\"gateway\": {},\n \"gateway\": {}}", []string{"2:2: the key gateway stands here and in line 1; remove one of them"}, true},
 		{`{"agents": {"list": [{"name": "x"}]}}`, []string{"1:22: agents.list[0].id is missing; add it"}, false},
 		// types
@@ -403,9 +423,9 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	known.Tools, known.Providers, known.Sections = known.Tools[:4], []string{"anthropic", "openai"}, []string{"identity", "safely"}
-	want := "f:18:76: agents.list[0].model: there is no provider \"local\"; add it to models.providers, or use one of anthropic, openai\n" +
-		"f:39:58: tools.deny[0]: there is no tool \"glob\"; use one of read, write, edit, exec\n" +
-		"f:44:87: context.sections: there is no section \"safety\"; did you mean safely?"
+	want := "f:19:76: agents.list[0].model: there is no provider \"local\"; add it to models.providers, or use one of anthropic, openai\n" +
+		"f:41:58: tools.deny[0]: there is no tool \"glob\"; use one of read, write, edit, exec\n" +
+		"f:46:87: context.sections: there is no section \"safety\"; did you mean safely?"
 	if err := cfg.Check(known); err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}

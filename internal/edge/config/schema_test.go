@@ -98,7 +98,7 @@ func describe(t reflect.Type, tag reflect.StructTag) *node {
 		}
 		n.Pattern = map[string]string{
 			"id": idPattern, "provider/model": modelPattern, "url": `^https?://`,
-			"env": `^[A-Za-z_][A-Za-z0-9_]*$`, "addr": `:[0-9]{1,5}$`, "postgres": `^postgres(ql)?://`,
+			"env": `^[A-Za-z_][A-Za-z0-9_]*$`, "addr": `:[0-9]{1,5}$`, "clock": `^([01][0-9]|2[0-3]):[0-5][0-9]$|^24:00$`, "postgres": `^postgres(ql)?://`,
 		}[tag.Get("format")]
 	}
 	return n
@@ -135,6 +135,7 @@ const fullFile = `// everything
     "defaults": {
       "workspace": "ws", "model": "smart", "thinking": "low", "skills": ["pdf", "notes"], "userTimezone": "Europe/Berlin",
       "compaction": {"contextPercent": 50, "contextTokens": 90000, "keepRecentTokens": 8000, "memoryFlush": false},
+      "heartbeat": {"every": "30m", "activeHours": {"start": "08:00", "end": "24:00", "timezone": "America/New_York"}, "model": "smart", "prompt": "look\nwell", "session": "agent:main:api:user:ann"},
       "subagents": {
         "maxSpawnDepth": 2, "maxChildrenPerAgent": 60, "maxRunsPerTree": 300, "maxConcurrent": 9, "maxConcurrentPerSession": 3, "runTimeoutSeconds": 30,
         "archiveAfterMinutes": 5, "announceWindowMs": 100, "announceMaxWaitSeconds": 7, "announceAttempts": 2,
@@ -147,6 +148,7 @@ const fullFile = `// everything
       {
         "id": "coder", "name": "Coder", "workspace": "/srv/code", "model": "local/qwen", "thinking": "high",
         "skills": [], "compaction": {"contextPercent": 0, "memoryFlush": true},
+        "heartbeat": {"every": "0m", "activeHours": {"end": "07:30"}, "session": "main"},
         "tools": {"allow": ["*"], "deny": ["exec"]},
         "budget": {"run": {"tokens": 70000}, "tree": {"usd": 0}, "day": {"steps": 100, "seconds": 3600}},
         "subagents": {
@@ -174,6 +176,7 @@ const fullFile = `// everything
     "owner": ["Ada", "+49 30 1234"], "docs": "https://example.org/docs", "sections": {"safety": "parts/safety.md"},
     "hook": {"command": ["hooks/trim", "-a", "-a"], "timeoutSeconds": 9}},
   "skills": {"extraDirs": ["more", "/srv/skills"], "disabled": ["pdf"], "limits": {"maxSkillsInPrompt": 10, "maxSkillsPromptChars": 900}},
+  "cron": {"enabled": false, "maxConcurrentRuns": 9},
   "definitions": {"compat": false, "userFacingTools": ["read"]},
 }
 `
@@ -216,7 +219,7 @@ func TestSchemaAgreesWithLoad(t *testing.T) {
 // What the documentation shows loads, and it names every key.
 func TestDocumentation(t *testing.T) {
 	var all strings.Builder
-	for _, name := range []string{"config.md", "budgets.md"} {
+	for _, name := range []string{"config.md", "budgets.md", "cron.md"} {
 		text, err := os.ReadFile("../../../docs/" + name)
 		if err != nil {
 			t.Fatal(err)

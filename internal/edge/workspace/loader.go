@@ -122,7 +122,7 @@ func (l *Loader) files(dir string, names []string) (files []goclaw.WorkspaceFile
 	infos := make([]fs.FileInfo, len(names))
 	at := folder{dir: dir}
 	for i, name := range names {
-		files[i] = goclaw.WorkspaceFile{Name: name, Path: filepath.Join(dir, filepath.FromSlash(name))}
+		files[i] = file(dir, name)
 		var err error
 		infos[i], files[i].Warning, err = at.look(name)
 		files[i].Missing = errors.Is(err, fs.ErrNotExist)
@@ -147,6 +147,10 @@ func (l *Loader) files(dir string, names []string) (files []goclaw.WorkspaceFile
 		left -= p.chars
 	}
 	return files, replaced
+}
+
+func file(dir, name string) goclaw.WorkspaceFile {
+	return goclaw.WorkspaceFile{Name: name, Path: filepath.Join(dir, filepath.FromSlash(name))}
 }
 
 // errReplaced is what a file comes to that is another one by the time it is

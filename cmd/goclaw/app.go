@@ -30,6 +30,7 @@ import (
 	"goclaw/internal/edge/trust"
 	"goclaw/internal/edge/web"
 	"goclaw/internal/edge/workspace"
+	"goclaw/internal/runtime/cron"
 	"goclaw/internal/runtime/engine"
 	"goclaw/internal/runtime/feed"
 	"goclaw/internal/runtime/gateway"
@@ -52,6 +53,8 @@ type app struct {
 	laidOut  []string     // workspaces that were fresh
 	lock     *homeLock    // nil in a process that only reads
 	idle     bool         // no process executes the home's runs; set before use
+	clock    bool         // jobs fire here; set before start
+	jobs     *cron.Service
 
 	stop     context.CancelCauseFunc
 	done     sync.WaitGroup
@@ -132,6 +135,9 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		if err := a.engine.AddTool(t); err != nil {
 			return err
 		}
+	}
+	if a.jobs, err = s.clock.service(a.store, a.engine, s, a.log); err != nil {
+		return err
 	}
 	gw := gateway.New(gateway.Options{
 		Runner: a.engine, Explainer: a.engine, Record: a.store, Feed: broker,
@@ -220,6 +226,13 @@ func (a *app) start(ctx context.Context) {
 	a.done.Go(func() {
 		watcher{agents: a.settings.rules.Agents, library: a.settings.definitions, publish: a.publish, log: a.log}.run(ctx)
 	})
+	if a.clock {
+		a.done.Go(func() {
+			if err := a.jobs.Run(ctx); err != nil {
+				a.log.Error("the clock stopped: no job fires any more", "err", err)
+			}
+		})
+	}
 	a.done.Go(func() { rest(ctx) })
 }
 

@@ -48,7 +48,7 @@ func (c *cli) chat(ctx context.Context, key goclaw.SessionKey) error {
 		return err
 	}
 	defer logFile.Close()
-	l, err := c.connect(ctx, toRun, c.logger(logFile, slog.LevelInfo))
+	l, err := c.connect(ctx, toStay, c.logger(logFile, slog.LevelInfo))
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ const (
 	toRead   need = iota // questions only: nothing is resumed
 	toSettle             // as toRead, and cancelled runs are ended
 	toRun                // runs shall be executed, here if no gateway is there
+	toStay               // toRun, by a process that stays: it fires jobs, too
 	toServe              // this process shall be the gateway; it starts it itself
 )
 
@@ -145,7 +146,8 @@ func (c *cli) embed(ctx context.Context, s settings, cfg config.Config, want nee
 		return link{}, err
 	}
 	switch {
-	case want == toRun:
+	case want == toRun, want == toStay:
+		a.clock = want == toStay
 		a.start(ctx)
 	case want != toServe:
 		a.idle = lock != nil // it was free: nobody executes the home's runs

@@ -7,6 +7,7 @@ import (
 	"goclaw"
 	"goclaw/internal/edge/store/postgres"
 	"goclaw/internal/edge/store/sqlite"
+	"goclaw/internal/runtime/cron"
 	"goclaw/internal/runtime/engine"
 	"goclaw/internal/runtime/gateway"
 )
@@ -14,6 +15,7 @@ import (
 // database is a store, whichever it is.
 type database interface {
 	engine.Store
+	cron.Store
 	gateway.Outbox
 	AllSessions(ctx context.Context) ([]goclaw.Session, error)
 	Counts(ctx context.Context) (active, queued int, err error)

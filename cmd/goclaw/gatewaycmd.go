@@ -49,6 +49,7 @@ func (c *cli) serve(ctx context.Context, a *app, addr string) error {
 		return errors.Join(err, l.Close())
 	}
 	c.tellNotes(a)
+	a.clock = true
 	a.start(ctx)
 	url, err := a.serve(ctx, l)
 	if err != nil {

@@ -30,6 +30,7 @@ import (
 // settings are the configuration, the environment and the flags, settled: what
 // the packages get as values.
 type settings struct {
+	clock    clock
 	home     home
 	source   string // what was read
 	notes    []string
@@ -133,6 +134,7 @@ func (c *cli) settle(s *settings, cfg config.Config) error {
 		return usage(err)
 	}
 	s.addPrompting(c, cfg)
+	s.addClock(cfg)
 	s.exec = cfg.Tools.Exec
 	s.drain = cfg.Drain()
 	return nil

@@ -48,13 +48,16 @@ type Input struct {
 
 // Facts hold for the process, or for all sessions of its person.
 type Facts struct {
-	Host      string
-	OS        string
-	Owner     []string          // how the agent knows its person
-	Zone      string            // the person's time zone
-	Aliases   map[string]string // short names of models
-	Docs      string            // where the agent may look up how it works; "" for nowhere
-	Heartbeat string            // how often it looks after things by itself, such as 30m; "": never
+	Host    string
+	OS      string
+	Owner   []string          // how the agent knows its person
+	Zone    string            // the person's time zone
+	Aliases map[string]string // short names of models
+	Docs    string            // where the agent may look up how it works; "" for nowhere
+
+	// Heartbeats say how often an agent looks after things by itself, such as
+	// 30m; none for an agent that does not.
+	Heartbeats map[string]string
 }
 
 // SkillList is the list of skills as a prompt has it.

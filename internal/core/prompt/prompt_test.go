@@ -188,7 +188,7 @@ func everything(in prompt.Input) prompt.Input {
 		{Name: "thinker", Description: "Thinks.", Example: `{"agent":"thinker","task":"Which of the two?","context":"…"}`},
 	}
 	in.Facts = prompt.Facts{
-		Host: "box", OS: "linux/amd64", Owner: []string{"Ann", "+49 170 1"}, Zone: "Europe/Berlin", Heartbeat: "30m",
+		Host: "box", OS: "linux/amd64", Owner: []string{"Ann", "+49 170 1"}, Zone: "Europe/Berlin", Heartbeats: map[string]string{"main": "30m"},
 		Aliases: map[string]string{"fast": "anthropic/claude-haiku-4-5", "deep": "anthropic/claude-opus-5"}, Docs: "docs/goclaw",
 	}
 	return in

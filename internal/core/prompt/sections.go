@@ -129,7 +129,7 @@ func (b *builder) noMessaging() string {
 }
 
 func (b *builder) noHeartbeat() string {
-	if b.in.Facts.Heartbeat == "" {
+	if b.in.Facts.Heartbeats[b.in.Profile.Agent] == "" {
 		return "no heartbeat is configured"
 	}
 	return ""
@@ -229,7 +229,7 @@ func (b *builder) fill(text string) string {
 		"{{spawning}}", builtIn(spawning),
 		"{{workspace}}", b.in.Profile.Workspace,
 		"{{user}}", b.user(),
-		"{{heartbeat}}", b.in.Facts.Heartbeat,
+		"{{heartbeat}}", b.in.Facts.Heartbeats[b.in.Profile.Agent],
 		"{{aliases}}", b.aliases(),
 		"{{docs}}", b.in.Facts.Docs,
 		"{{agents}}", b.workers(),

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"log/slog"
+	"time"
+
+	"goclaw/internal/edge/config"
+	"goclaw/internal/edge/workspace"
+	"goclaw/internal/runtime/cron"
+	"goclaw/internal/runtime/engine"
+)
+
+// clock is what the configuration says of jobs and heartbeats.
+type clock struct {
+	enabled   bool
+	maxActive int
+	beats     []cron.Heartbeat
+}
+
+// addClock settles jobs and heartbeats; the agents are settled.
+func (s *settings) addClock(cfg config.Config) {
+	s.clock = clock{enabled: cfg.Cron.Enabled, maxActive: cfg.Cron.MaxConcurrentRuns}
+	s.prompting.facts.Heartbeats = map[string]string{}
+	for _, a := range cfg.AllAgents() {
+		h := a.Heartbeat
+		if h.Every == 0 {
+			continue
+		}
+		s.prompting.facts.Heartbeats[a.ID] = brief(h.Every)
+		s.clock.beats = append(s.clock.beats, cron.Heartbeat{
+			Agent: a.ID, Workspace: s.rules.Agents[a.ID].Workspace, Every: h.Every,
+			Start: h.Start, End: h.End, Zone: h.Zone(cfg.Zone()),
+			Session: h.Session, Model: h.Model, Prompt: h.Prompt,
+		})
+	}
+}
+
+// service keeps the crontab of a store.
+func (c clock) service(store cron.Store, e *engine.Engine, s settings, log *slog.Logger) (*cron.Service, error) {
+	return cron.New(cron.Options{
+		Store: store, Runner: e, Zone: s.prompting.zone, Agents: s.agentIDs(), Enabled: c.enabled, MaxActive: c.maxActive,
+		Heartbeats: c.beats, Files: workspace.NewLoader(s.prompting.files), Log: log,
+	})
+}
+
+// brief writes a duration as people do: 30m and not 30m0s.
+func brief(d time.Duration) string {
+	text := d.String()
+	if d%time.Minute == 0 {
+		text = text[:len(text)-len("0s")]
+	}
+	if d%time.Hour == 0 {
+		text = text[:len(text)-len("0m")]
+	}
+	return text
+}

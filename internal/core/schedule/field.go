@@ -164,7 +164,7 @@ func (f field) special(text string) (plain string, ok bool, err error) {
 		return "", false, nil
 	}
 	if text == "L" {
-		return "", false, fmt.Errorf("L needs its day; write 5L or FRIL for the month's last Friday")
+		return "", false, fmt.Errorf("the L needs its day; write 5L or FRIL for the month's last Friday")
 	}
 	if day, nth, ok := strings.Cut(text, "#"); ok {
 		n, err := f.value(day)

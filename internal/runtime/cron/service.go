@@ -64,6 +64,7 @@ type Service struct {
 type hold struct {
 	due   goclaw.Millis
 	until time.Time
+	busy  bool // only because of what is under way, not for want of a decision
 }
 
 // New returns a Service. It says which heartbeat's values are wrong.
@@ -157,18 +158,22 @@ func (s *Service) sweep(ctx context.Context) time.Duration {
 	}
 	held := make(map[string]hold, len(due))
 	for _, job := range due {
-		h, ok := s.held[job.ID]
-		if ok = ok && h.due == job.Next; !ok || !now.Before(h.until) {
-			again, err := s.decide(ctx, job, ok, now)
+		h := s.held[job.ID]
+		if h.due != job.Next {
+			h = hold{due: job.Next}
+		}
+		if !now.Before(h.until) {
+			again, err := s.decide(ctx, job, h.busy, now)
 			s.complain(ctx, "a due time could not be decided; it is tried again", err, "job", job.ID)
-			if err != nil {
-				again = now.Add(s.o.Retry)
-			}
-			if again.IsZero() {
+			switch {
+			case err != nil:
+				h.until = now.Add(s.o.Retry)
+			case again.IsZero():
 				sleep = 0
 				continue
+			default:
+				h.until, h.busy = again, true
 			}
-			h = hold{job.Next, again}
 		}
 		held[job.ID] = h
 		sleep = min(sleep, max(h.until.Sub(now), time.Millisecond))

@@ -137,3 +137,25 @@ type CronReport struct {
 	Failures int     `json:"failures,omitempty"` // in a row, up to now
 	Upcoming []int64 `json:"upcoming,omitempty"` // the next due times, in Unix milliseconds
 }
+
+// CronEdit is what a person or an agent says of a job; what is nil stays as it
+// is. The schedule is given in one of two ways: whole, or as people write it.
+type CronEdit struct {
+	Name           *string       `json:"name,omitempty" jsonschema:"what people call it"`
+	Agent          *string       `json:"agentId,omitempty" jsonschema:"whose job it is; only when it is added"`
+	Schedule       *Schedule     `json:"schedule,omitempty" jsonschema:"when it is due; or say it by at, every or cron"`
+	At             *string       `json:"at,omitempty" jsonschema:"once: RFC 3339, a local time such as 2026-03-01 09:00, or 20m from now"`
+	Every          *string       `json:"every,omitempty" jsonschema:"in equal steps, such as 30m, 2h or 1d"`
+	Cron           *string       `json:"cron,omitempty" jsonschema:"a cron expression of five fields, or six with seconds first"`
+	Timezone       *string       `json:"timezone,omitempty" jsonschema:"of cron and of a local time, such as Europe/Berlin; default: the person's"`
+	Target         *CronTarget   `json:"target,omitempty" jsonschema:"main: a turn of session; isolated (default): a run of its own"`
+	Session        *SessionKey   `json:"session,omitempty" jsonschema:"whose turn it is, or who is told an isolated run's result; empty: nobody"`
+	Message        *string       `json:"message,omitempty" jsonschema:"what the agent is to do"`
+	Model          *string       `json:"model,omitempty" jsonschema:"provider/model or an alias; empty: the agent's"`
+	Thinking       *string       `json:"thinking,omitempty" jsonschema:"off, low, medium or high; empty: the agent's"`
+	TimeoutSeconds *int          `json:"timeoutSeconds,omitempty" jsonschema:"of an isolated run; 0: none"`
+	Definition     *string       `json:"agent,omitempty" jsonschema:"the definition of an isolated run; empty: none"`
+	Budget         *Limits       `json:"budget,omitempty" jsonschema:"what one firing may spend"`
+	Missed         *MissedPolicy `json:"missed,omitempty" jsonschema:"what becomes of due times at which nothing could run"`
+	Enabled        *bool         `json:"enabled,omitempty" jsonschema:"false: it does not fire by the clock"`
+}

@@ -146,7 +146,7 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 	})
 	a.page = page.Handler()
 	a.handler = web.New(web.Options{
-		Token: token, NewToken: a.newToken, Limits: s.limits, Backend: gw, Logger: a.log, Version: version, Ready: a.ready,
+		Token: token, NewToken: a.newToken, Limits: s.limits, Backend: gw, Crontab: a.jobs, Logger: a.log, Version: version, Ready: a.ready,
 		Agents: s.agentIDs(), Hosts: s.hosts(), Page: a.page, SignedOut: page.SignedOut(),
 	})
 	return nil

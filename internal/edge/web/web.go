@@ -125,11 +125,12 @@ type Backend interface {
 	Inspector
 }
 
-// Options say what to serve. Backend is required.
+// Options say what to serve. Backend and Crontab are required.
 type Options struct {
 	// Token is what clients must bring. With "" nobody gets in.
 	Token   string
 	Backend Backend
+	Crontab Crontab
 	Logger  *slog.Logger // nil: slog.Default
 	Version string       // sent as X-GoClaw-Version to those who have the token
 
@@ -216,6 +217,6 @@ func New(o Options) http.Handler {
 func (s *server) routes() []route {
 	return slices.Concat(
 		s.healthRoutes(), s.v1Routes(), s.messageRoutes(), s.runRoutes(), s.workerRoutes(), s.eventRoutes(), s.sessionRoutes(),
-		s.artifactRoutes(), s.parkedRoutes(), s.spendRoutes(), s.contextRoutes(), s.documentRoutes(), s.loginRoutes(),
+		s.artifactRoutes(), s.parkedRoutes(), s.spendRoutes(), s.contextRoutes(), s.documentRoutes(), s.loginRoutes(), s.cronRoutes(),
 	)
 }

@@ -20,11 +20,16 @@ const upcoming = 5
 // an isolated run, missed due times made up for once, a main job's turn in its
 // agent's main session. A job that can't run as it is is refused.
 func (s *Service) Add(ctx context.Context, job goclaw.CronJob) (goclaw.CronReport, error) {
+	job.Enabled = true
+	return s.add(ctx, job)
+}
+
+func (s *Service) add(ctx context.Context, job goclaw.CronJob) (goclaw.CronReport, error) {
 	now := s.o.Now()
 	if job.Heartbeat {
 		return goclaw.CronReport{}, heartbeatIsConfigured(job.Agent)
 	}
-	job.Revision, job.CreatedAt, job.Enabled = 0, goclaw.At(now), true
+	job.Revision, job.CreatedAt = 0, goclaw.At(now)
 	if job.Agent == "" {
 		job.Agent = goclaw.DefaultAgent
 	}

@@ -2,12 +2,12 @@ package main
 
 import (
 	"log/slog"
-	"time"
 
 	"goclaw/internal/edge/config"
 	"goclaw/internal/edge/workspace"
 	"goclaw/internal/runtime/cron"
 	"goclaw/internal/runtime/engine"
+	"goclaw/internal/runtime/gateway"
 )
 
 // clock is what the configuration says of jobs and heartbeats.
@@ -26,7 +26,7 @@ func (s *settings) addClock(cfg config.Config) {
 		if h.Every == 0 {
 			continue
 		}
-		s.prompting.facts.Heartbeats[a.ID] = brief(h.Every)
+		s.prompting.facts.Heartbeats[a.ID] = gateway.Brief(h.Every)
 		s.clock.beats = append(s.clock.beats, cron.Heartbeat{
 			Agent: a.ID, Workspace: s.rules.Agents[a.ID].Workspace, Every: h.Every,
 			Start: h.Start, End: h.End, Zone: h.Zone(cfg.Zone()),
@@ -41,16 +41,4 @@ func (c clock) service(store cron.Store, e *engine.Engine, s settings, log *slog
 		Store: store, Runner: e, Zone: s.prompting.zone, Agents: s.agentIDs(), Enabled: c.enabled, MaxActive: c.maxActive,
 		Heartbeats: c.beats, Files: workspace.NewLoader(s.prompting.files), Log: log,
 	})
-}
-
-// brief writes a duration as people do: 30m and not 30m0s.
-func brief(d time.Duration) string {
-	text := d.String()
-	if d%time.Minute == 0 {
-		text = text[:len(text)-len("0s")]
-	}
-	if d%time.Hour == 0 {
-		text = text[:len(text)-len("0m")]
-	}
-	return text
 }

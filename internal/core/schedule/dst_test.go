@@ -110,8 +110,13 @@ func truth(t testing.TB, expr string, z *time.Location, from time.Time, minutes 
 		return time.Date(n.Year(), n.Month(), n.Day(), n.Hour(), n.Minute(), 0, 0, time.UTC)
 	}
 	g := gronx.New()
+	segments, err := gronx.Segments(expr)
+	if err != nil {
+		t.Fatal(err)
+	}
 	allows := func(n time.Time) bool {
-		ok, err := g.IsDue(expr, n)
+		g.C.SetRef(n)
+		ok, err := g.SegmentsDue(segments)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,15 +129,15 @@ func truth(t testing.TB, expr string, z *time.Location, from time.Time, minutes 
 	for i := 1 - before; i < minutes; i++ {
 		at := from.Add(time.Duration(i) * time.Minute)
 		now := wall(at)
-		hit := allows(now) && (elapsed || !seen[now])
+		hit := i >= 0 && (elapsed || !seen[now]) && allows(now)
 		for skipped := last.Add(time.Minute); skipped.Before(now); skipped = skipped.Add(time.Minute) {
 			hour := skipped.Truncate(time.Hour)
 			whole := hour.After(last) && !hour.Add(time.Hour).After(now)
-			hit = hit || allows(skipped) && (!elapsed || !whole)
+			hit = hit || i >= 0 && (!elapsed || !whole) && allows(skipped)
 			seen[skipped] = true
 		}
 		seen[now], last = true, now
-		if hit && i >= 0 {
+		if hit {
 			all = append(all, at)
 		}
 	}

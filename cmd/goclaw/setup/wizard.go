@@ -207,6 +207,18 @@ func (w *wizard) askKey(ctx context.Context) (err error) {
 		w.newKey(w.given.Key)
 		return nil
 	}
+	if known && old.KeyInClear {
+		move := true
+		if w.Ask != nil {
+			if move, err = w.Ask.Yes(ctx, "The key stands in the configuration file, in clear text. Move it to where secrets are kept?", true); err != nil {
+				return err
+			}
+		}
+		if move {
+			w.newKey(old.APIKey.Reveal())
+			return nil
+		}
+	}
 	if known && old.APIKey != "" {
 		keep := true
 		if w.Ask != nil {

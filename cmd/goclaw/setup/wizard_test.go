@@ -89,6 +89,13 @@ func TestWizard(t *testing.T) {
 		}, setup.Plan{
 			Provider: "openai", Name: "openai", Kind: "openai", Key: "right", KeyFrom: setup.KeyNew, Model: "openai/mine",
 		}, "openai/mine right"},
+		{"a key in clear text moves out", []string{"", "", "", ""}, func(p *setup.Present, _ *world) {
+			clear := kept
+			clear.KeyInClear = true
+			p.Model, p.Endpoints = "openai/mine", []config.Endpoint{clear}
+		}, setup.Plan{
+			Provider: "openai", Name: "openai", Kind: "openai", Key: "right", KeyFrom: setup.KeyNew, Model: "openai/mine",
+		}, "openai/mine right"},
 		{"a server of one's own", []string{"3", "https://openrouter.ai/api/v1", "", "right", "", ""}, func(_ *setup.Present, w *world) {
 			w.models = []string{"a", "b"}
 		}, setup.Plan{

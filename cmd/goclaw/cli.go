@@ -11,6 +11,8 @@ import (
 
 	"charm.land/fang/v2"
 	"github.com/spf13/cobra"
+
+	"goclaw/internal/edge/secret"
 )
 
 // version is set by the build (-ldflags "-X main.version=…").
@@ -19,7 +21,8 @@ var version = "0.1.0-dev"
 // cli is one invocation: what came from outside, and the global flags.
 type cli struct {
 	world
-	began bool // the command line was understood
+	began bool          // the command line was understood
+	vault *secret.Store // see secretStore
 
 	config    string
 	workspace string

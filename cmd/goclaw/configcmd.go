@@ -55,7 +55,7 @@ func (c *cli) configCommand() *cobra.Command {
 		},
 	}, unset, &cobra.Command{
 		Use: "check", Short: "Say what is wrong with the configuration", Args: no,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.checkConfig() },
+		RunE: func(*cobra.Command, []string) error { return c.checkConfig() },
 	}, &cobra.Command{
 		Use: "path", Short: "Print where the configuration file is, or would be", Args: no,
 		RunE: func(*cobra.Command, []string) error {

@@ -19,12 +19,17 @@ import (
 // keySource says where a provider's key comes from, or why there is none.
 type keySource struct{ Provider, From, Missing string }
 
-// secretStore is the home's store of secrets.
+// secretStore is the home's store of secrets: one, so that a passphrase is asked
+// for once.
 func (c *cli) secretStore(h home) *secret.Store {
-	return secret.New(secret.Options{
+	if c.vault != nil {
+		return c.vault
+	}
+	c.vault = secret.New(secret.Options{
 		Dir: string(h), Ring: c.Ring, Passphrase: c.passphrase,
 		Lock: func(ctx context.Context) (func() error, error) { return h.lockSecrets(ctx) },
 	})
+	return c.vault
 }
 
 // lookup is how the configuration finds the secrets that it names.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/creack/pty"
 
-	"goclaw/internal/edge/config"
 	"goclaw/internal/edge/provider/providertest"
 )
 
@@ -138,18 +137,16 @@ const (
 // steps are the questions of a first setup, and what a person types. The last
 // one does what was planned.
 func steps() [][2]string {
-	all := [][2]string{
+	return [][2]string{
 		{"Number [1]: ", "1\r"},
 		{"while you type or paste it): ", wrongKey + "\x7f\r"},
 		{"Model [claude-sonnet-5-5]: ", "\r"},
 		{"Number [1]: ", "1\r"},                                                   // another key
 		{"while you type or paste it): ", "\x1b[200~" + rightKey + "\x1b[201~\r"}, // pasted
 		{"The agent's folder", "\r"},
+		{"by itself, every 30m? (An empty file costs nothing) [y/N]: ", "y\r"},
+		{"Do that? [Y/n]: ", "\r"},
 	}
-	if config.Supports("agents.defaults.heartbeat.every") {
-		all = append(all, [2]string{"HEARTBEAT.md every 30 minutes", "n\r"})
-	}
-	return append(all, [2]string{"Do that? [Y/n]: ", "\r"})
 }
 
 func TestSetupOnATerminal(t *testing.T) {
@@ -182,6 +179,10 @@ func TestSetupOnATerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	every, err := program(t, home, nil, "config", "get", "agents.defaults.heartbeat.every").Output()
+	if string(every) != "30m\n" || err != nil {
+		t.Errorf("a heartbeat every %q, %v", every, err)
+	}
 	// The key that was typed is the one that is sent from then on.
 	out, err := program(t, home, nil, "run", "hi").CombinedOutput()
 	if string(out) != "OK\n" || err != nil {
@@ -189,7 +190,8 @@ func TestSetupOnATerminal(t *testing.T) {
 	}
 }
 
-// Ctrl-C at any question leaves everything as it was.
+// Ctrl-C at any question leaves everything as it was. What the program says of
+// it is not looked at: a terminal drops what is written while it interrupts.
 func TestSetupInterrupted(t *testing.T) {
 	extra := []string{"ANTHROPIC_BASE_URL=" + keyed(t, rightKey), "TERM=dumb"}
 	for n := range steps() {
@@ -200,9 +202,6 @@ func TestSetupInterrupted(t *testing.T) {
 		}
 		s.answer(steps()[n][0], "half\x03")
 		s.ends(exitFailed)
-		if !strings.Contains(s.shown(), "goclaw: interrupted") {
-			t.Errorf("at %q it said:\n%s", steps()[n][0], s.shown())
-		}
 		if _, err := os.Lstat(home); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("at %q something was made: %v", steps()[n][0], err)
 		}

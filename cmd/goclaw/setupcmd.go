@@ -135,7 +135,7 @@ func (c *cli) prepareSetup(place secret.Place) (*setupJob, error) {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}
 	j.present = setup.Present{
-		Model: main.Model, Workspace: dir, Supports: config.Supports,
+		Model: main.Model, Workspace: dir,
 		OpenClaw: setup.FindOpenClaw(cmp.Or(c.Getenv("HOME"), c.Getenv("USERPROFILE"))),
 	}
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {

@@ -33,7 +33,6 @@ type Present struct {
 	Laid      bool   // the workspace is there already
 	OpenClaw  string // OpenClaw's workspace; "" if there is none
 	Ollama    string // the address of a local Ollama
-	Supports  func(key string) bool
 	Heartbeat string // how often, as the file has it; "" if it says nothing
 }
 

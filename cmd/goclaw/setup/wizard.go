@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"goclaw"
 	"goclaw/internal/edge/config"
@@ -206,6 +207,18 @@ func (w *wizard) askKey(ctx context.Context) (err error) {
 	case w.given.Key != "":
 		w.newKey(w.given.Key)
 		return nil
+	}
+	if known && old.KeyInClear {
+		move := true
+		if w.Ask != nil {
+			if move, err = w.Ask.Yes(ctx, "The key stands in the configuration file, in clear text. Move it to where secrets are kept?", true); err != nil {
+				return err
+			}
+		}
+		if move {
+			w.newKey(old.APIKey.Reveal())
+			return nil
+		}
 	}
 	if known && old.APIKey != "" {
 		keep := true
@@ -433,20 +446,28 @@ func (w *wizard) askWorkspace(ctx context.Context) (err error) {
 	return nil
 }
 
-// askHeartbeat asks only where this version has one.
+// askHeartbeat leaves how often it is, if it is there at all, to the file.
 func (w *wizard) askHeartbeat(ctx context.Context) error {
-	if w.Ask == nil || !w.present.Supports(heartbeatKey) {
+	if w.Ask == nil {
 		return nil
 	}
-	const often = "30m"
-	yes, err := w.Ask.Yes(ctx, "Shall the agent look at HEARTBEAT.md every 30 minutes by itself? (An empty file costs nothing)", w.present.Heartbeat != "" && w.present.Heartbeat != "0m")
+	const often, never = "30m", "0m"
+	every, err := time.ParseDuration(cmp.Or(w.present.Heartbeat, never))
+	if err != nil {
+		return fmt.Errorf("%s: %w", heartbeatKey, err)
+	}
+	how := often
+	if every > 0 {
+		how = w.present.Heartbeat
+	}
+	yes, err := w.Ask.Yes(ctx, "Shall the agent look at HEARTBEAT.md by itself, every "+how+"? (An empty file costs nothing)", every > 0)
 	switch {
 	case err != nil:
 		return err
-	case yes && w.present.Heartbeat == "":
+	case yes && every == 0:
 		w.plan.Heartbeat = often
-	case !yes && w.present.Heartbeat != "":
-		w.plan.Heartbeat = "0m"
+	case !yes && every > 0:
+		w.plan.Heartbeat = never
 	}
 	return nil
 }

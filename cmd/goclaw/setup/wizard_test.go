@@ -47,7 +47,7 @@ func (w *world) outside(a *ask.Asker) setup.Outside {
 func present(home string) setup.Present {
 	return setup.Present{
 		ModelKey: "agents.defaults.model", WorkspaceKey: "agents.defaults.workspace",
-		Workspace: filepath.Join(home, "workspace"), Supports: func(string) bool { return false },
+		Workspace: filepath.Join(home, "workspace"),
 	}
 }
 
@@ -63,58 +63,71 @@ func TestWizard(t *testing.T) {
 		want    setup.Plan
 		tried   string
 	}{
-		{"the shortest way", []string{"", "right", "", ""}, nil, setup.Plan{
+		{"the shortest way", []string{"", "right", "", "", ""}, nil, setup.Plan{
 			Provider: "anthropic", Name: "anthropic", Kind: "anthropic", Key: "right", KeyFrom: setup.KeyNew,
 			Model: "anthropic/claude-sonnet-5-5",
 		}, "anthropic/claude-sonnet-5-5 right"},
-		{"a wrong key, then the right one", []string{"2", "", "wrong", "x", "1", "right", ""}, nil, setup.Plan{
+		{"a wrong key, then the right one", []string{"2", "", "wrong", "x", "1", "right", "", ""}, nil, setup.Plan{
 			Provider: "openai", Name: "openai", Kind: "openai", Key: "right", KeyFrom: setup.KeyNew, Model: "openai/x",
 		}, "openai/x wrong, openai/x right"},
-		{"an unknown model, kept all the same", []string{"1", "right", "nobody", "5", ""}, nil, setup.Plan{
+		{"an unknown model, kept all the same", []string{"1", "right", "nobody", "5", "", ""}, nil, setup.Plan{
 			Provider: "anthropic", Name: "anthropic", Kind: "anthropic", Key: "right", KeyFrom: setup.KeyNew, Model: "anthropic/nobody",
 		}, "anthropic/nobody right"},
-		{"a key in the environment", []string{"", "", "", ""}, func(_ *setup.Present, w *world) {
+		{"a key in the environment", []string{"", "", "", "", ""}, func(_ *setup.Present, w *world) {
 			w.env = map[string]string{"OPENAI_API_KEY": "right", "OPENAI_BASE_URL": "http://proxy/v1"}
 		}, setup.Plan{
 			Provider: "openai", Name: "openai", Kind: "openai", URL: "http://proxy/v1", KeyFrom: setup.KeyEnv, KeyVar: "OPENAI_API_KEY", Model: "openai/gpt-5.5",
 		}, "openai/gpt-5.5 right"},
-		{"once more, all as it was", []string{"", "", "", ""}, func(p *setup.Present, w *world) {
+		{"once more, all as it was", []string{"", "", "", "", ""}, func(p *setup.Present, w *world) {
 			p.Model, p.Endpoints = "openai/mine", []config.Endpoint{kept}
 			w.env = map[string]string{"ANTHROPIC_API_KEY": "right"}
 		}, setup.Plan{
 			Provider: "openai", Name: "openai", Kind: "openai", KeyFrom: setup.KeyAsWas, Model: "openai/mine",
 		}, "openai/mine right"},
-		{"another key than the one that is there", []string{"", "n", "right", "", ""}, func(p *setup.Present, _ *world) {
+		{"another key than the one that is there", []string{"", "n", "right", "", "", ""}, func(p *setup.Present, _ *world) {
 			p.Model, p.Endpoints = "openai/mine", []config.Endpoint{kept}
 		}, setup.Plan{
 			Provider: "openai", Name: "openai", Kind: "openai", Key: "right", KeyFrom: setup.KeyNew, Model: "openai/mine",
 		}, "openai/mine right"},
-		{"a server of one's own", []string{"3", "https://openrouter.ai/api/v1", "", "right", "", ""}, func(_ *setup.Present, w *world) {
+		{"a key in clear text moves out", []string{"", "", "", "", ""}, func(p *setup.Present, _ *world) {
+			clear := kept
+			clear.KeyInClear = true
+			p.Model, p.Endpoints = "openai/mine", []config.Endpoint{clear}
+		}, setup.Plan{
+			Provider: "openai", Name: "openai", Kind: "openai", Key: "right", KeyFrom: setup.KeyNew, Model: "openai/mine",
+		}, "openai/mine right"},
+		{"a server of one's own", []string{"3", "https://openrouter.ai/api/v1", "", "right", "", "", ""}, func(_ *setup.Present, w *world) {
 			w.models = []string{"a", "b"}
 		}, setup.Plan{
 			Provider: "compatible", Name: "openrouter", Kind: "openai", URL: "https://openrouter.ai/api/v1", Key: "right", KeyFrom: setup.KeyNew, Model: "openrouter/a",
 		}, "openrouter/a right"},
-		{"that server again, without a key", []string{"", "", "", "", "", ""}, func(p *setup.Present, _ *world) {
+		{"that server again, without a key", []string{"", "", "", "", "", "", ""}, func(p *setup.Present, _ *world) {
 			p.Model, p.Endpoints = "mine/m", []config.Endpoint{mine}
 		}, setup.Plan{
 			Provider: "compatible", Name: "mine", Kind: "openai", URL: "http://h/v1", KeyFrom: setup.KeyNone, Model: "mine/m",
 		}, "mine/m "},
-		{"Ollama that was found", []string{"", "phi", ""}, func(p *setup.Present, w *world) {
+		{"Ollama that was found", []string{"", "phi", "", ""}, func(p *setup.Present, w *world) {
 			p.Ollama, w.models = "http://127.0.0.1:11434/v1", []string{"qwen", "phi"}
 		}, setup.Plan{
 			Provider: "ollama", Name: "ollama", Kind: "openai", URL: "http://127.0.0.1:11434/v1", KeyFrom: setup.KeyNone, Model: "ollama/phi",
 		}, "ollama/phi "},
-		{"the demonstration", []string{"5", ""}, nil, setup.Plan{
+		{"the demonstration", []string{"5", "", ""}, nil, setup.Plan{
 			Provider: "demo", Name: "demo", Kind: "demo", KeyFrom: setup.KeyNone, Model: "demo/offline",
 		}, ""},
-		{"OpenClaw's workspace, shared", []string{"5", "2"}, func(p *setup.Present, _ *world) { p.OpenClaw = "/o/workspace" }, setup.Plan{
+		{"OpenClaw's workspace, shared", []string{"5", "2", ""}, func(p *setup.Present, _ *world) { p.OpenClaw = "/o/workspace" }, setup.Plan{
 			Provider: "demo", Name: "demo", Kind: "demo", KeyFrom: setup.KeyNone, Model: "demo/offline", Workspace: "/o/workspace", Shared: true,
 		}, ""},
-		{"OpenClaw's workspace, copied elsewhere", []string{"5", "1", home + "/ws"}, func(p *setup.Present, _ *world) { p.OpenClaw = "/o/workspace" }, setup.Plan{
+		{"OpenClaw's workspace, copied elsewhere", []string{"5", "1", home + "/ws", ""}, func(p *setup.Present, _ *world) { p.OpenClaw = "/o/workspace" }, setup.Plan{
 			Provider: "demo", Name: "demo", Kind: "demo", KeyFrom: setup.KeyNone, Model: "demo/offline", Workspace: home + "/ws", CopyFrom: "/o/workspace",
 		}, ""},
-		{"with a heartbeat", []string{"5", "", "y"}, func(p *setup.Present, _ *world) { p.Supports = func(string) bool { return true } }, setup.Plan{
+		{"with a heartbeat", []string{"5", "", "y"}, nil, setup.Plan{
 			Provider: "demo", Name: "demo", Kind: "demo", KeyFrom: setup.KeyNone, Model: "demo/offline", Heartbeat: "30m",
+		}, ""},
+		{"no heartbeat any more", []string{"5", "", "n"}, func(p *setup.Present, _ *world) { p.Heartbeat = "1h" }, setup.Plan{
+			Provider: "demo", Name: "demo", Kind: "demo", KeyFrom: setup.KeyNone, Model: "demo/offline", Heartbeat: "0m",
+		}, ""},
+		{"the heartbeat stays", []string{"5", "", ""}, func(p *setup.Present, _ *world) { p.Heartbeat = "1h" }, setup.Plan{
+			Provider: "demo", Name: "demo", Kind: "demo", KeyFrom: setup.KeyNone, Model: "demo/offline",
 		}, ""},
 	}
 	for _, tt := range tests {

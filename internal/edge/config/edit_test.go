@@ -164,12 +164,6 @@ func TestShow(t *testing.T) {
 	}
 }
 
-func TestSupports(t *testing.T) {
-	if !Supports("agents.defaults.model") || Supports("channels.telegram") || Supports("nonsense") {
-		t.Error("Supports")
-	}
-}
-
 // Whatever the layout, an edit changes the one key and keeps every comment.
 func TestEditKeepsTheRest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

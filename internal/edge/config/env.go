@@ -23,6 +23,7 @@ type Endpoint struct {
 	BaseURL      string // "" for the vendor's own address
 	APIKey       Secret
 	KeyFrom      string // where the key comes from; "" if there is none
+	KeyInClear   bool   // it stands in the configuration file
 	Headers      map[string]Secret
 	Models       []string // without the prefix; nil: any name is passed on
 	DefaultModel string   // provider/model; "" if it must be chosen
@@ -85,6 +86,7 @@ func (p Provider) openInto(e *Endpoint, getenv func(string) string, secrets Secr
 		if e.APIKey, e.KeyFrom, err = p.APIKey.open(secrets); err != nil {
 			return fmt.Errorf("models.providers.%s.apiKey: %w", p.Name, err)
 		}
+		e.KeyInClear = p.APIKey.Value != ""
 	case p.BaseURL == "":
 		// The vendor's own address without a key: the usual variable.
 		if fromEnv(usual); e.APIKey == "" {

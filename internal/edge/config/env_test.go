@@ -1,10 +1,13 @@
 package config
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func env(vars map[string]string) func(string) string {
@@ -105,6 +108,68 @@ func TestEndpoints(t *testing.T) {
 	}
 	if e := got[2]; e.Unsupported || e.APIKey.Reveal() != "o" || e.DefaultModel != "openai/gpt-5.5" {
 		t.Errorf("%+v", e)
+	}
+}
+
+func TestSecretsOfTheFile(t *testing.T) {
+	cfg, err := parse("f", "/", []byte(`{
+		"models": {"providers": {
+			"there": {"kind": "openai", "baseURL": "http://h/v1", "apiKey": {"secret": "one"}, "headers": {"X-Pass": {"secret": "two"}}},
+			"gone": {"kind": "openai", "baseURL": "http://h/v1", "apiKey": {"secret": "none"}},
+			"clear": {"kind": "openai", "baseURL": "http://h/v1", "apiKey": "sk-clear"},
+			"bare": {"kind": "openai", "baseURL": "http://h/v1"},
+		}},
+		"gateway": {"token": {"secret": "one"}}, "database": {"url": {"secret": "db"}},
+	}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := map[string]string{"one": "sk-one", "two": "sk-two", "db": "postgres://u:pw@h/db"}
+	secrets := func(name string) (string, string, error) {
+		if kept[name] == "" {
+			return "", "", errors.New("there is no such secret")
+		}
+		return kept[name], "the keyring", nil
+	}
+	got := cfg.Endpoints(env(nil), nil, secrets)
+	if e := got[0]; e.APIKey.Reveal() != "sk-one" || e.KeyFrom != `the keyring, secret "one"` || e.KeyInClear || e.Headers["X-Pass"].Reveal() != "sk-two" || e.Unsupported {
+		t.Errorf("%+v", e)
+	}
+	if e := got[1]; !e.Unsupported || e.Note != "models.providers.gone.apiKey: there is no such secret" {
+		t.Errorf("%+v", e)
+	}
+	if e := got[2]; e.APIKey.Reveal() != "sk-clear" || !e.KeyInClear || !strings.Contains(e.KeyFrom, "in clear text") {
+		t.Errorf("%+v", e)
+	}
+	if e := got[3]; e.Unsupported || e.APIKey != "" || e.KeyFrom != "" {
+		t.Errorf("%+v", e)
+	}
+	token, from, err := cfg.Token(env(nil), secrets)
+	if token.Reveal() != "sk-one" || from != "gateway.token" || err != nil {
+		t.Errorf("%q from %s, %v", token.Reveal(), from, err)
+	}
+	if token, from, err := cfg.Token(env(map[string]string{"GOCLAW_TOKEN": "t"}), nil); token.Reveal() != "t" || from != "GOCLAW_TOKEN" || err != nil {
+		t.Errorf("%q from %s, %v", token.Reveal(), from, err)
+	}
+	if address, err := cfg.DatabaseURL(env(nil), secrets); address.Reveal() != kept["db"] || err != nil {
+		t.Errorf("%q, %v", address.Reveal(), err)
+	}
+	kept["db"] = "sk-no-address"
+	if _, err := cfg.DatabaseURL(env(nil), secrets); err == nil || strings.Contains(err.Error(), "sk-") {
+		t.Error(err)
+	}
+	// Without them nothing opens, and nothing is taken for empty.
+	_, _, errToken := cfg.Token(env(nil), nil)
+	_, errDatabase := cfg.DatabaseURL(env(nil), nil)
+	if e := cfg.Endpoints(env(nil), nil, nil)[0]; !e.Unsupported || errToken == nil || errDatabase == nil {
+		t.Errorf("%+v, %v, %v", e, errToken, errDatabase)
+	}
+	want := map[string][]string{
+		"one": {"models.providers.there.apiKey", "gateway.token"}, "two": {"models.providers.there.headers.X-Pass"},
+		"none": {"models.providers.gone.apiKey"}, "db": {"database.url"},
+	}
+	if diff := cmp.Diff(want, cfg.SecretNames()); diff != "" {
+		t.Error(diff)
 	}
 }
 

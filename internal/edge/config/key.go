@@ -96,9 +96,3 @@ func freeName(t reflect.Type, rest string) (name, more string) {
 	}
 	return rest, ""
 }
-
-// Supports reports whether this version knows the key.
-func Supports(key string) bool {
-	_, err := find(key)
-	return err == nil
-}

@@ -61,7 +61,7 @@ type Secrets func(name string) (value, place string, err error)
 func (s Sealed) open(secrets Secrets) (value Secret, from string, err error) {
 	switch {
 	case s.Name == "" && s.Value != "":
-		return s.Value, "the configuration file, in clear text", nil
+		return s.Value, "the configuration file, in clear text (goclaw setup moves it out)", nil
 	case s.Name == "":
 		return "", "", nil
 	case secrets == nil:

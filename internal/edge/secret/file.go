@@ -82,8 +82,10 @@ func (s *Store) identity(ctx context.Context) (age.Identity, error) {
 	if key != nil {
 		return key, nil
 	}
-	if s.phrase, err = s.passphrase(ctx, false); err != nil {
-		return nil, err
+	if s.phrase == "" {
+		if s.phrase, err = s.passphrase(ctx, false); err != nil {
+			return nil, err
+		}
 	}
 	if s.phrase == "" {
 		return nil, fmt.Errorf("%s can't be opened: there is no %s beside it; if it was sealed with a passphrase, set GOCLAW_PASSPHRASE or start goclaw on a terminal",
@@ -123,6 +125,7 @@ func (s *Store) readKey() (*age.X25519Identity, error) {
 
 // changeFile seals the file anew after change.
 func (s *Store) changeFile(ctx context.Context, change func(map[string]string)) error {
+	s.opened = nil // another process may have changed it since
 	all, err := s.openFile(ctx)
 	if err != nil {
 		return err

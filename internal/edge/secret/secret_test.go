@@ -179,6 +179,51 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// Two processes change the file in turns; neither undoes what the other did.
+func TestTwoStores(t *testing.T) {
+	dir := t.TempDir()
+	one, two := New(Options{Dir: dir, Ring: none()}), New(Options{Dir: dir, Ring: none()})
+	for i, s := range []*Store{one, two, one, two} {
+		if _, err := s.Set(t.Context(), fmt.Sprintf("s%d", i), value, Auto); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.Get(t.Context(), "s0"); err != nil {
+			t.Error(err)
+		}
+	}
+	for i := range 4 {
+		if got, _, err := New(Options{Dir: dir, Ring: none()}).Get(t.Context(), fmt.Sprintf("s%d", i)); got != value || err != nil {
+			t.Errorf("s%d: %q, %v", i, got, err)
+		}
+	}
+}
+
+// A person is asked for the passphrase once.
+func TestAskedOnce(t *testing.T) {
+	dir, asked := t.TempDir(), 0
+	phrase := func(_ context.Context, fresh bool) (string, error) {
+		if !fresh {
+			asked++
+		}
+		return "open sesame", nil
+	}
+	if _, err := New(Options{Dir: dir, Ring: none(), WorkFactor: 4, Passphrase: phrase}).Set(t.Context(), "a", value, Auto); err != nil {
+		t.Fatal(err)
+	}
+	s := New(Options{Dir: dir, Ring: none(), WorkFactor: 4, Passphrase: phrase})
+	for range 2 {
+		if _, _, err := s.Get(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Set(t.Context(), "b", value, Auto); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
 func TestPassphrase(t *testing.T) {
 	dir := t.TempDir()
 	with := func(phrase string) *Store {

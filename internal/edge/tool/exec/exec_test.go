@@ -219,6 +219,7 @@ func TestResult(t *testing.T) {
 
 func TestEnvironmentIsCleared(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", canary)
+	t.Setenv("GOCLAW_PASSPHRASE", canary)
 	eachSandbox(t, func(t *testing.T, box sandbox.Sandbox) {
 		f := newFixture(t, box, func(o *exec.Options) { o.Env = []string{"EXTRA=yes"} })
 		var names []string

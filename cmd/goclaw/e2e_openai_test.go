@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -198,5 +199,58 @@ func TestCallerThatDoesNotComeBack(t *testing.T) {
 			t.Error(status, body)
 		}
 		g.stop()
+	})
+}
+
+// TestCallersToolsAndWorkers: a turn that calls its caller's tool and starts a
+// worker at once. The last answer waits for what the agent says of the worker,
+// and a request that is sent again starts nothing anew.
+func TestCallersToolsAndWorkers(t *testing.T) {
+	onEachWire(t, func(t *testing.T, wire string) {
+		script := func(r *providertest.Request) providertest.Answer {
+			results := r.NewestResults()
+			switch {
+			case r.Worker():
+				return providertest.Answer{Text: "The tide is high."}
+			case strings.Contains(r.NewestText(), "[Subagent: "):
+				return providertest.Answer{Text: "News of the worker: " + r.NewestText()}
+			case len(results) > 0:
+				return providertest.Answer{Text: "Weather: " + results[0].Content}
+			}
+			return providertest.Answer{Calls: []providertest.Call{
+				{Name: "weather", Arguments: arguments(args{"city": "Bonn"})}, {Name: "sessions_spawn", Arguments: arguments(args{"task": "look at the tide"})}}}
+		}
+		for _, stream := range []string{"false", "true"} {
+			h := newE2E(t, wire, script)
+			g := h.gateway()
+			const tools = `"tools":[{"type":"function","name":"weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}]`
+			var first struct {
+				ID     string
+				Output []struct {
+					CallID string `json:"call_id"`
+				}
+			}
+			for range 2 {
+				status, body := g.call("POST", "/v1/responses", `{"model":"goclaw","input":"go",`+tools+`}`, "Idempotency-Key", "k", "X-GoClaw-Wait", "true")
+				id := first.ID
+				if err := json.Unmarshal([]byte(body), &first); err != nil || status != 200 || len(first.Output) != 1 || id != "" && first.ID != id {
+					t.Fatal(status, body, err, id)
+				}
+			}
+			body := fmt.Sprintf(`{"model":"goclaw","stream":%s,"previous_response_id":%q,"input":[{"type":"function_call_output","call_id":%q,"output":"sun"}],%s}`,
+				stream, first.ID, first.Output[0].CallID, tools)
+			for range 2 {
+				status, answer := g.call("POST", "/v1/responses", body, "X-GoClaw-Wait", "true")
+				if status != 200 || !strings.Contains(answer, `Weather: sun`) || !strings.Contains(answer, `The tide is high.`) {
+					t.Fatal(status, answer)
+				}
+			}
+			var runs []struct{ Trigger string }
+			g.get("/api/runs", &runs)
+			if len(runs) != 3 {
+				t.Errorf("%+v", runs)
+			}
+			g.stop()
+		}
 	})
 }

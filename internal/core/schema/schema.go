@@ -56,7 +56,7 @@ func (s *Schema) Check(raw string) (string, error) {
 		return "", fmt.Errorf("the arguments are null; send one JSON object")
 	}
 	for name := range args {
-		if _, known := s.root.Properties[name]; !known {
+		if _, known := s.root.Properties[name]; !known && !s.open() {
 			return "", fmt.Errorf("unknown argument %q%s; allowed: %s", name, s.hint(name), strings.Join(s.names(), ", "))
 		}
 	}
@@ -78,6 +78,13 @@ func (s *Schema) Check(raw string) (string, error) {
 		return "", fmt.Errorf("the arguments do not fit the schema: %s", oneLine(err.Error()))
 	}
 	return raw, nil
+}
+
+// open reports whether the schema means arguments that it does not name: one
+// that only leaves open whether it does, as most do, does not.
+func (s *Schema) open() bool {
+	more := s.root.AdditionalProperties
+	return s.root.Properties == nil || more != nil && !never(more) || len(s.root.PatternProperties) > 0
 }
 
 // checkProperty words the common mistakes; the rest is left to the library.

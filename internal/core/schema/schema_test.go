@@ -45,6 +45,26 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+func TestCheckOfAnOpenSchema(t *testing.T) {
+	for spec, problem := range map[string]string{
+		`{"type":"object"}`:                 "",
+		`{"type":"object","properties":{}}`: "unknown argument",
+		`{"type":"object","properties":{"a":{}},"additionalProperties":true}`:                         "",
+		`{"type":"object","properties":{"a":{}},"additionalProperties":false}`:                        "unknown argument",
+		`{"type":"object","properties":{"a":{}},"additionalProperties":{"type":"string"}}`:            "do not fit",
+		`{"type":"object","properties":{"a":{}},"patternProperties":{"^b":{}}}`:                       "",
+		`{"type":"object","anyOf":[{"properties":{"a":{}}},{"properties":{"b":{"type":"integer"}}}]}`: "",
+	} {
+		s, err := schema.Compile([]byte(spec))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Check(`{"b":7}`); (err == nil) != (problem == "") || err != nil && !strings.Contains(err.Error(), problem) {
+			t.Errorf("%s: %v, want %q", spec, err, problem)
+		}
+	}
+}
+
 func TestNear(t *testing.T) {
 	for _, tc := range []struct {
 		a, b string

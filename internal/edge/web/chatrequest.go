@@ -12,7 +12,7 @@ import (
 
 // chatRequest is the body of POST /v1/chat/completions.
 type chatRequest struct {
-	Model         string        `json:"model"`
+	Model         modelName     `json:"model"`
 	Messages      []chatMessage `json:"messages"`
 	User          string        `json:"user,omitempty"`
 	Stream        bool          `json:"stream,omitempty"`
@@ -178,7 +178,7 @@ func (s *server) readChat(r *http.Request) (c chatRequest, q question, err error
 	if err := readJSON(r, &c, false); err != nil {
 		return c, q, err
 	}
-	q = question{model: c.Model, user: c.User, stream: c.Stream, field: "messages"}
+	q = question{model: string(c.Model), user: c.User, stream: c.Stream, field: "messages"}
 	if err := s.headers(r, &q); err != nil {
 		return c, q, err
 	}

@@ -14,7 +14,7 @@
 // Origin that is not the host that was asked (there is no CORS); bodies over
 // 4 MiB; JSON fields and query parameters that it does not know, by name. Of
 // /v1 it refuses what it would have to ignore although the caller relies on
-// it: tools of the caller, images, several choices, structured output.
+// it: images, several choices, structured output, a tool that must be called.
 //
 // # The page
 //
@@ -24,10 +24,12 @@
 // must carry X-GoClaw-Page: 1 and come from the page's own origin, and it makes
 // no login links. keys.go says what the cookie is and when it ends.
 //
-// # Chat completions
+// # OpenAI's API
 //
-// The session is that of the header X-GoClaw-Session, else that of the field
-// user, else a new one for this request alone; the answer names it in the same
+// Chat completions and responses are read into one question, and what becomes
+// of it is worded by either (wording). The session is that of the header
+// X-GoClaw-Session, else that of the field user, else that of the response
+// before, else a new one for this request alone; the answer names it in the same
 // header. The session holds the history, so only the user messages that follow
 // the last assistant message are taken as new. When the session is new to the
 // gateway although the request carries earlier messages (system and developer
@@ -47,6 +49,13 @@
 // only the last one's. Text that was streamed can't be taken back: when a
 // model call breaks off and is made again, its new text follows after a blank
 // line unless it begins like the old one.
+//
+// Tools of the caller are offered to the run. While it waits for their results
+// the answers are out: the ids of calls and responses lead back to the run
+// (callid.go), and what a request is answered with is read from the run's record
+// (record.go), so nothing is stored for it here. A question that answers the
+// calls of a run that waits lets this run go on; any other is a new turn, with
+// the results as text.
 //
 // # Invariants
 //

@@ -8,3 +8,12 @@ func Patterns() map[string]bool {
 	}
 	return open
 }
+
+// CallID is what a client knows a call by.
+func CallID(run string, reply int, id string) string { return callID(run, reply, id) }
+
+// ParseCallID tells which reply of which run made a call.
+func ParseCallID(id string) (run string, reply int, ok bool) {
+	p, ok := parseCallID(id)
+	return p.run, p.reply, ok
+}

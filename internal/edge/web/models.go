@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"goclaw/internal/edge/web/openapi"
 )
 
@@ -94,6 +96,16 @@ func (s *server) model(w http.ResponseWriter, r *http.Request) {
 	id := given(r).Text("model")
 	_, _, err := s.agentOf(id)
 	s.reply(w, r, s.modelNamed(id), err)
+}
+
+// modelName names an agent: goclaw is the default one.
+type modelName string
+
+// JSONSchema is what the document says of it.
+func (modelName) JSONSchema() *jsonschema.Schema {
+	var standard any = "goclaw"
+	return &jsonschema.Schema{Type: "string", Description: "an agent, as /v1/models lists them",
+		AnyOf: []*jsonschema.Schema{{Const: &standard}, {Pattern: "^goclaw/[a-z0-9][a-z0-9_-]*$"}}}
 }
 
 // agentOf finds the agent that a model's name means; named says that the name

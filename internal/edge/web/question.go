@@ -308,14 +308,15 @@ func (r modelReply) taken(results []goclaw.ToolResult) bool {
 	return true
 }
 
-// sameTools reports whether a request offers what the run was accepted with.
+// sameTools reports whether a request offers what the run was accepted with. A
+// description may change: the model was told the first.
 func sameTools(now, then []goclaw.ToolSpec) bool {
 	if len(now) != len(then) {
 		return false
 	}
 	for _, t := range then {
 		i := slices.IndexFunc(now, func(n goclaw.ToolSpec) bool { return n.Name == t.Name })
-		if i < 0 || now[i].Description != t.Description || !sameJSON(now[i].Schema, t.Schema) {
+		if i < 0 || !sameJSON(now[i].Schema, t.Schema) {
 			return false
 		}
 	}

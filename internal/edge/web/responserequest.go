@@ -16,7 +16,7 @@ import (
 
 // responseRequest is the body of POST /v1/responses.
 type responseRequest struct {
-	Model              string            `json:"model"`
+	Model              modelName         `json:"model"`
 	Input              responseInput     `json:"input"`
 	Instructions       content           `json:"instructions,omitempty"`
 	PreviousResponseID string            `json:"previous_response_id,omitempty"`
@@ -157,7 +157,7 @@ func (s *server) readResponse(r *http.Request) (b responseRequest, q question, e
 	if err := readJSON(r, &b, false); err != nil {
 		return b, q, err
 	}
-	q = question{model: b.Model, user: b.User, stream: b.Stream, field: "input", orders: true}
+	q = question{model: string(b.Model), user: b.User, stream: b.Stream, field: "input", orders: true}
 	if err := s.headers(r, &q); err != nil {
 		return b, q, err
 	}

@@ -70,7 +70,7 @@ const announceBackoff = 30 * time.Second
 // open wires the gateway. With a lock it may run the home's runs; without one
 // it only reads and asks.
 func open(ctx context.Context, s settings, lock *homeLock, log *slog.Logger, hook func(string)) (*app, error) {
-	a := &app{home: s.home, settings: s, log: log, lock: lock, began: time.Now(), broken: make(chan error, 2), page: page.Handler()}
+	a := &app{home: s.home, settings: s, log: log, lock: lock, began: time.Now(), broken: make(chan error, 2)}
 	if err := a.wire(ctx, hook); err != nil {
 		return nil, errors.Join(err, a.close())
 	}

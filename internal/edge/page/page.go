@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -31,11 +32,17 @@ var types = map[string]string{
 }
 
 // Handler serves the page at / and its files below /assets/.
-func Handler() http.Handler { return newSite().handler("index.html", http.StatusOK) }
+func Handler() http.Handler { return lazy("index.html", http.StatusOK) }
 
 // SignedOut serves, at any path, a page that says how to sign in, with the
 // status 401. It needs /assets/ for its looks: those files need no login.
-func SignedOut() http.Handler { return newSite().handler("signedout.html", http.StatusUnauthorized) }
+func SignedOut() http.Handler { return lazy("signedout.html", http.StatusUnauthorized) }
+
+// lazy reads no file before the first request: most processes serve no page.
+func lazy(document string, status int) http.Handler {
+	handler := sync.OnceValue(func() http.Handler { return newSite().handler(document, status) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler().ServeHTTP(w, r) })
+}
 
 // site is the embedded files, with their addresses.
 type site struct {

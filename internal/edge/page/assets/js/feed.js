@@ -3,7 +3,7 @@
 import { cell } from "./cell.js";
 import { get, signedOut } from "./api.js";
 
-const kinds = ["run", "text", "thinking", "reset", "tool_call", "tool_result", "usage", "retry", "warning", "compact", "event", "lag"];
+const kinds = ["run", "text", "thinking", "reset", "tool_call", "tool_result", "usage", "retry", "warning", "compact", "lag"];
 const hiddenFor = 20_000; // a browser has six connections for all its tabs
 
 // connection is connecting, open, lost or resting (the tab is hidden).

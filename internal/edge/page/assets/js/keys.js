@@ -1,6 +1,6 @@
 // Shortcuts. They wait for a key outside of all fields, and every one of them
 // is also a button or a link.
-import { useEffect } from "./dom.js";
+import { useLayoutEffect } from "./dom.js";
 import { cell } from "./cell.js";
 import { go } from "./router.js";
 
@@ -41,7 +41,7 @@ addEventListener("keydown", (e) => {
 
 // useKeys gives a view shortcuts of its own while it is shown.
 export function useKeys(keys) {
-  useEffect(() => {
+  useLayoutEffect(() => {
     layers.push(keys);
     return () => layers.splice(layers.indexOf(keys), 1);
   });

@@ -7,14 +7,15 @@ import { onNotice, onResync } from "./feed.js";
 import { take } from "./runs.js";
 
 const logs = keyed(); // run → {events, error}
-const live = keyed(); // run → {text, thinking, retry}
+const live = keyed(); // run → {text, thinking, retry, recorded}
 const underway = new Map(), again = new Set();
 
 // seed keeps a log that came with something else.
 export function seed(log) {
   take(log.run);
   logs.set(log.run.runId, { events: log.events, error: null });
-  if (log.events.at(-1)?.kind === "end") live.set(log.run.runId, undefined);
+  const id = log.run.runId;
+  if (live.get(id) && (live.get(id).recorded || log.events.at(-1)?.kind === "end")) live.set(id, undefined);
 }
 
 export async function load(id) {
@@ -45,29 +46,27 @@ function reload(id, after) {
   soon.set(id, setTimeout(() => { soon.delete(id); load(id); }, after));
 }
 
-// append adds an event that was streamed; after a gap the record is read.
-function append(id, event) {
-  const log = logs.get(id);
-  if (!log || event.seq < log.events.length) return;
-  if (event.seq > log.events.length) {
-    load(id);
-    return;
-  }
-  if (event.kind === "model") live.set(id, undefined);
-  logs.set(id, { events: [...log.events, event], error: null });
-}
-
-let streamed = false; // this gateway streams events
 const texts = new Map(); // what came since the last frame
 let frame = 0;
 
 function flush() {
   frame = 0;
   for (const [id, add] of texts) {
-    const l = live.get(id) ?? { text: "", thinking: "" };
-    live.set(id, { text: l.text + add.text, thinking: l.thinking + add.thinking, retry: "" });
+    const l = live.get(id);
+    const before = !l || l.recorded ? { text: "", thinking: "" } : l;
+    live.set(id, { text: before.text + add.text, thinking: before.thinking + add.thinking, retry: "" });
   }
   texts.clear();
+}
+
+// close notes that what was streamed is on record: it is shown until the
+// record is read, and what is streamed next is another reply's.
+function close(id) {
+  if (texts.has(id)) {
+    clearTimeout(frame);
+    flush();
+  }
+  if (live.get(id)) live.set(id, { ...live.get(id), recorded: true });
 }
 
 onNotice((n) => {
@@ -88,12 +87,8 @@ onNotice((n) => {
     case "retry":
       live.set(id, { text: "", thinking: "", ...live.get(id), retry: n.text });
       return;
-    case "event":
-      streamed = true;
-      if (frame) { clearTimeout(frame); flush(); }
-      append(id, n.event);
-      return;
   }
+  if (n.kind === "usage") close(id);
   if (!logs.watched(id)) {
     // Nobody looks: it is read when somebody does.
     if (logs.get(id) && ["usage", "tool_result", "run"].includes(n.kind)) logs.values.delete(id);
@@ -101,7 +96,7 @@ onNotice((n) => {
   }
   const over = n.kind === "run" && n.run && ["completed", "failed", "timeout", "cancelled"].includes(n.run.status);
   if (over) reload(id, 30);
-  else if (!streamed && ["usage", "tool_result", "run", "compact"].includes(n.kind)) reload(id, 60);
+  else if (["usage", "tool_result", "run", "compact"].includes(n.kind)) reload(id, 60);
 });
 
 onResync(() => {

@@ -105,7 +105,7 @@ export function useDo() {
 // so many milliseconds: {value, error, loading, again}.
 export function useLoad(load, deps, every = 0) {
   const [state, set] = useState({ value: undefined, error: null, loading: true });
-  const turn = useRef(0);
+  const turn = useRef(0), absent = useRef(false); // what is not there is not asked for again
   const again = async () => {
     const mine = ++turn.current;
     set((s) => ({ ...s, loading: true }));
@@ -113,12 +113,13 @@ export function useLoad(load, deps, every = 0) {
       const value = await load();
       if (mine === turn.current) set({ value, error: null, loading: false });
     } catch (error) {
+      absent.current = error.absent;
       if (mine === turn.current) set((s) => ({ value: s.value, error, loading: false }));
     }
   };
   useEffect(() => {
     again();
-    const timer = every ? setInterval(() => { if (!document.hidden) again(); }, every) : 0;
+    const timer = every ? setInterval(() => { if (!document.hidden && !absent.current) again(); }, every) : 0;
     return () => { turn.current++; clearInterval(timer); };
   }, deps);
   return { ...state, again };

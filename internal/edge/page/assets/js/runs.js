@@ -103,13 +103,7 @@ export async function refresh(id) {
 // loadWorkers reads the workers that a session asked for.
 export const loadWorkers = async (session) => (await get("/api/runs", { requester: session, limit: 300 })).forEach(take);
 
-// loadTree reads the runs of one tree: with the parameter root where the
-// gateway knows it, else by parents.
-export async function loadTree(root) {
-  try {
-    (await get("/api/runs", { root })).forEach(take);
-  } catch (error) {
-    if (error.status !== 400) throw error;
-    (await get("/api/runs", { parent: root })).forEach(take);
-  }
+// loadTree reads the workers of a run and of the top of its tree.
+export async function loadTree(run) {
+  for (const parent of new Set([run.root || run.runId, run.runId])) (await get("/api/runs", { parent })).forEach(take);
 }

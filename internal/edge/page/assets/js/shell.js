@@ -1,5 +1,5 @@
 // The frame around all views: navigation, what must be seen everywhere, help.
-import { html, useEffect, useRef } from "./dom.js";
+import { html, useEffect, useRef, useState } from "./dom.js";
 import { cell, useCell } from "./cell.js";
 import { useRoute, link } from "./router.js";
 import { signedOut, version } from "./api.js";
@@ -46,14 +46,20 @@ export function Shell() {
     ${help && html`<${Help} />`}`;
 }
 
+// second are the views that a phone shows below More.
+const second = new Set(["definitions", "parked", "memory", "status"]);
+
 function Nav({ place }) {
   const s = useCell(status);
+  const [more, setMore] = useState(false); // on a phone
+  useEffect(() => setMore(false), [place]);
   const count = { parked: s?.parked || 0, runs: s ? s.active + s.queued : 0 };
-  return html`<nav class="nav" aria-label="Views">
+  return html`<nav class=${"nav" + (more ? " more" : "")} aria-label="Views">
     <a class="brand" href="#/chat"><${Mark} /><span>GoClaw</span></a>
-    <ul>${Object.entries(views).map(([name, [title]]) => html`<li key=${name}>
+    <ul>${Object.entries(views).map(([name, [title]]) => html`<li key=${name} class=${second.has(name) ? "second" : ""}>
       <a href=${link([name])} aria-current=${place === name ? "page" : undefined}><${Icon} name=${name} /><span class="word">${title}</span>
-        ${count[name] > 0 && html`<span class=${"count " + name} aria-label=${name === "runs" ? `${count[name]} under way` : `${count[name]} waiting`}>${count[name]}</span>`}</a></li>`)}</ul>
+        ${count[name] > 0 && html`<span class=${"count " + name} aria-label=${name === "runs" ? `${count[name]} under way` : `${count[name]} waiting`}>${count[name]}</span>`}</a></li>`)}
+      <li class="morebutton"><button aria-expanded=${more} onClick=${() => setMore(!more)}><${Icon} name="more" /><span class="word">More</span>${count.parked > 0 && html`<span class="count parked">${count.parked}</span>`}</button></li></ul>
     <div class="foot"><${Connection} /><${Theme} />
       <button class="icon" aria-label="Keyboard shortcuts" title="Keyboard shortcuts (?)" onClick=${() => helpOpen.set(true)}>?</button></div></nav>`;
 }

@@ -70,7 +70,7 @@ export function spawned(call) {
 export function gist(call) {
   try {
     const args = JSON.parse(call.arguments);
-    const first = args.path ?? args.command ?? args.pattern ?? args.query ?? args.task ?? args.name ?? args.url ?? args.message;
+    const first = args.command ?? args.pattern ?? args.query ?? args.path ?? args.label ?? args.task ?? args.name ?? args.url ?? args.message;
     if (typeof first === "string") return first;
     const text = Object.entries(args).map(([k, v]) => `${k}=${typeof v === "string" ? v : JSON.stringify(v)}`).join(" ");
     return text;

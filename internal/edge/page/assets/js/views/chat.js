@@ -69,7 +69,7 @@ function Conversation({ session }) {
     <header class="bar"><h1 class="unseen">Chat</h1><${Chooser} session=${session} />
       ${demo && html`<span class="tag demo">demo model</span>`}
       <span class="grow"></span>
-      ${workers > 0 && html`<a class="working" href=${link(["runs"], { show: "active" })}>${workers} ${workers === 1 ? "worker" : "workers"} under way</a>`}</header>
+      ${workers > 0 && html`<a class="working" href=${link(["runs"], { show: "active" })}>${workers}<span class="word"> ${workers === 1 ? "worker" : "workers"}</span> under way</a>`}</header>
     <div class="talk" ref=${scroll.ref} onScroll=${scroll.moved} tabindex="0" role="log" aria-label="Conversation" aria-live="off">
       <div class="column">
         ${loading && ids.length === 0 && html`<p class="dim pad">Loading…</p>`}

@@ -116,7 +116,7 @@ export function Composer({ session, busy, workers, sent, last }) {
     ${choices.length > 0 && html`<ul class="choices" id="choices" role="listbox" aria-label="Commands">${choices.map((c, i) => html`
       <li key=${c.name} id=${"choice-" + i} role="option" aria-selected=${i === picked} onMouseDown=${(e) => { e.preventDefault(); change(c.name + " "); field.current.focus(); }}><code>${c.name}</code><span>${c.about}</span></li>`)}</ul>`}
     <div class="box"><textarea ref=${field} rows="1" dir="auto" aria-label="Message" placeholder=${busy ? "Say more; it is read after this turn" : "Message, or / for commands"} value=${text}
-        onInput=${(e) => change(e.target.value)} onKeyDown=${keydown} role="combobox" aria-expanded=${choices.length > 0} aria-controls="choices" aria-autocomplete="list"
+        onInput=${(e) => change(e.target.value)} onKeyDown=${keydown} onKeyPress=${(e) => { if (e.key === "Enter" && !e.shiftKey) e.preventDefault(); }} role="combobox" aria-expanded=${choices.length > 0} aria-controls="choices" aria-autocomplete="list"
         aria-activedescendant=${choices.length ? "choice-" + picked : undefined}></textarea>
       ${(busy || workers > 0) && html`<button type="button" class="round stop" aria-label=${busy ? "Stop the turn" : "Stop the workers"} title=${busy ? "Stop the turn" : "Stop the workers"} onClick=${() => send(busy ? "/stop" : "/stop all")}><${Icon} name="stop" /></button>`}
       <button class="round" aria-label="Send" title="Send (Enter)" disabled=${!text.trim()}><${Icon} name="send" /></button></div>

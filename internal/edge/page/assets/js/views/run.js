@@ -21,7 +21,7 @@ export function Run({ route }) {
   const [id, setId] = useState(known(name) ? name : "");
   const [error, setError] = useState(null);
   // A link may hold the beginning of an id only.
-  const find = () => refreshed(name).then((run) => { setId(run.runId); setError(null); loadTree(run.root || run.runId).catch(() => {}); }, setError);
+  const find = () => refreshed(name).then((run) => { setId(run.runId); setError(null); loadTree(run).catch(() => {}); }, setError);
   useEffect(() => { find(); }, [name]);
   if (!id) return html`<div class="page"><header class="bar"><h1>Run ${short(name)}</h1></header><${Failure} error=${error} retry=${find} />${!error && html`<p class="dim">Loading…</p>`}</div>`;
   return html`<${One} key=${id} id=${id} tab=${tabs[tab] ? tab : "steps"} route=${route} />`;

@@ -100,7 +100,7 @@ function Worker({ id }) {
   const below = ended(run) ? run.error || run.result : live?.text || live?.retry || run.task;
   return html`<li class=${"worker " + run.status}><a href=${link(["runs", id])}>
     <span class="name"><bdi>${runName(run)}</bdi></span><${State} run=${run} />
-    <span class="num"><${Elapsed} run=${run} /></span><span class="num" title="tokens">${tokens(run.usage.input + run.usage.output)}</span><span class="num">${cost(run.usage)}</span>
+    <span class="num"><${Elapsed} run=${run} /></span><span class="num" title="tokens">${run.usage.input + run.usage.output ? tokens(run.usage.input + run.usage.output) : "–"}</span><span class="num">${cost(run.usage)}</span>
     <span class="below"><bdi>${clean(oneLine(below, 180))}</bdi></span></a></li>`;
 }
 

@@ -19,10 +19,12 @@ export function Waterfall({ run, events, chosen }) {
   const length = to - from, grid = ticks(length);
   const shown = all ? list : list.slice(0, manySteps);
   const toggle = (key) => {
-    const next = new Set(open);
-    if (!next.delete(key)) next.add(key);
-    setOpen(next);
-    refine({ step: next.has(key) ? key : "" });
+    setOpen((keys) => {
+      const next = new Set(keys);
+      if (!next.delete(key)) next.add(key);
+      return next;
+    });
+    refine({ step: open.has(key) ? "" : key });
   };
   if (list.length === 0) return html`<p class="note">No step yet.</p>`;
   return html`<div class="fall"><div class="axis" aria-hidden="true"><span></span><div class="scale">${grid.map((t, i) => html`<${Tick} key=${t} at=${t / length} text=${i === 0 ? "0" : span(t)} />`)}</div><span></span></div>

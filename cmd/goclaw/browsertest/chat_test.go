@@ -1,0 +1,129 @@
+package browsertest
+
+import (
+	"strings"
+	"testing"
+)
+
+// fiveWorkers spawns five workers, each of which reads a file and answers.
+const fiveWorkers = `[
+ {"match": {"role": "main", "contains": "five", "hasToolResult": false}, "answer": {"thinking": "Five at once.", "text": "Starting five workers.", "calls": [
+  {"name": "sessions_spawn", "arguments": {"task": "Count the lines of chapter 1", "label": "chapter-1"}},
+  {"name": "sessions_spawn", "arguments": {"task": "Count the lines of chapter 2", "label": "chapter-2"}},
+  {"name": "sessions_spawn", "arguments": {"task": "Count the lines of chapter 3", "label": "chapter-3"}},
+  {"name": "sessions_spawn", "arguments": {"task": "Count the lines of chapter 4", "label": "chapter-4"}},
+  {"name": "sessions_spawn", "arguments": {"task": "Count the lines of chapter 5", "label": "chapter-5"}}]}},
+ {"match": {"role": "main", "contains": "accepted", "hasToolResult": true}, "answer": {"text": "Five workers are **under way**."}},
+ {"match": {"role": "worker", "hasToolResult": false}, "answer": {"delayMs": 1200, "calls": [{"name": "read", "arguments": {"path": "AGENTS.md"}}, {"name": "ls", "arguments": {"path": "."}}]}},
+ {"match": {"role": "worker"}, "answer": {"delayMs": 800, "text": "42 lines. ({{task}})", "chunkDelayMs": 60}},
+ {"match": {"contains": "[Subagent: "}, "answer": {"text": "All five have **42 lines**.\n\n| chapter | lines |\n|---|---:|\n| 1 | 42 |\n| 2 | 42 |\n| 3 | 42 |\n| 4 | 42 |\n| 5 | 42 |\n"}},
+ {"match": {"contains": "slowly"}, "answer": {"text": "One two three four five six seven eight nine ten eleven twelve, **done** at last.", "chunkDelayMs": 120}},
+ {"match": {"contains": "AGENTS", "hasToolResult": false}, "answer": {"calls": [{"name": "read", "arguments": {"path": "AGENTS.md"}}]}},
+ {"match": {"contains": "hang"}, "answer": {"delayMs": 600000, "text": "never"}},
+ {"answer": {"text": "You said: {{task}}"}}
+]`
+
+func TestSignIn(t *testing.T) {
+	s := newSite(t, fiveWorkers)
+	link := s.run("page")
+	stranger := s.tab()
+	stranger.expect("401") // that is what it is about
+	stranger.open(s.url)
+	stranger.until(`document.body.innerText.includes("goclaw page") && getComputedStyle(document.querySelector("main")).display === "grid"`)
+	if got := stranger.js(`document.scripts.length`); got != "0" {
+		t.Errorf("the page for strangers has %s scripts", got)
+	}
+
+	p := s.tab()
+	p.open(link)
+	p.until(`document.querySelector(".lamp.open")`)
+	if got := p.js(`location.pathname + location.search`); got != "/" {
+		t.Errorf("after signing in the address is %s", got)
+	}
+	if got := p.js(`document.cookie`); got != "" {
+		t.Errorf("scripts can read the cookie %q", got)
+	}
+	p.open(s.url) // stays signed in
+	p.until(`document.querySelector(".lamp.open")`)
+
+	stranger.open(link) // works once
+	stranger.until(`document.body.innerText.includes("goclaw page")`)
+	if strings.Contains(stranger.js(`document.body.innerHTML`), "composer") {
+		t.Error("the link worked twice")
+	}
+}
+
+func TestChatStreams(t *testing.T) {
+	s := newSite(t, fiveWorkers)
+	p := s.signedIn("chat")
+	p.shows("Nothing was said here yet.")
+	p.say("Tell me slowly")
+	// The text is there before its end is, and grows.
+	p.until(`(() => { const u = document.querySelector(".under-way .md"); return u && u.innerText.startsWith("One two") && !u.innerText.includes("last") })()`)
+	p.until(`document.querySelector(".turn .md strong")?.innerText === "done" && !document.querySelector(".under-way")`)
+	p.until(`document.querySelectorAll(".turn .md").length === 1`)
+
+	p.say("What is in AGENTS.md?")
+	p.until(`document.querySelectorAll(".call").length === 1`)
+	p.shows("You said: ")
+	if got := p.js(`document.querySelector(".call .foldhead").getAttribute("aria-expanded")`); got != "false" {
+		t.Errorf("the call is not folded: %q", got)
+	}
+	p.click(".call .foldhead")
+	p.until(`document.querySelector(".call .foldbody").innerText.includes('"path": "AGENTS.md"') && document.querySelector(".call .foldbody").innerText.includes("how work is done here")`)
+
+	// A reader who has scrolled up is left alone.
+	p.size(1280, 420)
+	p.js(`(() => { const talk = document.querySelector(".talk"); talk.scrollTop = 0 })()`)
+	p.until(`document.querySelector(".latest")`)
+	p.say("Tell me slowly once more")
+	p.until(`document.querySelector(".latest") === null`) // saying something goes to the end
+	p.until(`document.querySelector(".under-way .md")`)
+	p.js(`(() => { document.querySelector(".talk").scrollTop = 0 })()`)
+	p.until(`document.querySelector(".latest")`)
+	p.until(`!document.querySelector(".under-way") && document.querySelectorAll(".you").length === 3`)
+	if got := p.js(`document.querySelector(".talk").scrollTop`); got != "0" {
+		t.Errorf("the page moved under its reader, to %s", got)
+	}
+}
+
+func TestCommandsDraftsHistory(t *testing.T) {
+	s := newSite(t, fiveWorkers)
+	p := s.signedIn("chat")
+	p.click(".composer textarea")
+	p.keys("/sta")
+	p.until(`document.querySelector(".choices li[aria-selected=true] code")?.innerText === "/status"`)
+	p.keys("\r")
+	p.until(`document.querySelector(".aside")?.innerText.includes("exec sandbox")`)
+
+	p.say("first words")
+	p.until(`document.querySelector(".turn .facts")`)
+	p.keys("a draft")
+	p.visit("status")
+	p.shows("Kill switch")
+	p.visit("chat")
+	p.until(`document.querySelector(".composer textarea")?.value === "a draft"`)
+	p.js(`document.querySelector(".composer textarea").select()`)
+	p.keys("\b")
+	p.until(`document.querySelector(".composer textarea").value === ""`)
+	p.keys(arrowUp)
+	p.until(`document.querySelector(".composer textarea").value === "first words"`)
+	p.keys(arrowUp)
+	p.until(`document.querySelector(".composer textarea").value === "/status"`)
+	p.keys(arrowDown)
+	p.until(`document.querySelector(".composer textarea").value === "first words"`)
+}
+
+func TestStopATurn(t *testing.T) {
+	s := newSite(t, fiveWorkers)
+	p := s.signedIn("chat")
+	p.say("please hang")
+	p.clickOn("Stop the turn")
+	p.shows("Stopped")
+	p.until(`!document.querySelector(".round.stop")`)
+}
+
+func TestDemoIsLabelled(t *testing.T) {
+	p := newSite(t, "").signedIn("chat")
+	p.until(`document.querySelector(".banner.demo")?.innerText.includes("Demo model") && document.querySelector(".bar .tag.demo")`)
+}

@@ -86,6 +86,7 @@ func (c *cli) root() *cobra.Command {
 	root.AddCommand(
 		c.setupCommand(), c.configCommand(), c.secretsCommand(),
 		c.chatCommand(), c.runCommand(), c.gatewayCommand(), c.pageCommand(), c.tokenCommand(), c.workerCommand(), c.migrateCommand(), c.subagentCommand(),
+		c.backupCommand(), c.restoreCommand(),
 		c.sessionsCommand(), c.artifactsCommand(), c.agentsCommand(), c.flowCommand(), c.contextCommand(), c.skillsCommand(), c.trustCommand(), c.usageCommand(), c.pauseCommand(), c.unpauseCommand(), c.doctorCommand(), c.benchCommand(), c.openapiCommand(), c.versionCommand(),
 	)
 	return root

@@ -88,8 +88,13 @@ func (c *cli) root() *cobra.Command {
 	f.BoolVarP(&c.verbose, "verbose", "v", false, "log what happens to standard error")
 	root.AddCommand(
 		c.setupCommand(), c.configCommand(), c.secretsCommand(),
-		c.chatCommand(), c.runCommand(), c.gatewayCommand(), c.pageCommand(), c.tokenCommand(), c.workerCommand(), c.migrateCommand(), c.subagentCommand(),
-		c.sessionsCommand(), c.artifactsCommand(), c.agentsCommand(), c.flowCommand(), c.contextCommand(), c.skillsCommand(), c.trustCommand(), c.cronCommand(), c.usageCommand(), c.pauseCommand(), c.unpauseCommand(), c.doctorCommand(), c.benchCommand(), c.openapiCommand(), c.versionCommand(),
+		c.chatCommand(), c.runCommand(), c.gatewayCommand(), c.pageCommand(), c.tokenCommand(), c.workerCommand(),
+		c.subagentCommand(), c.sessionsCommand(), c.artifactsCommand(), c.agentsCommand(), c.flowCommand(),
+		c.contextCommand(), c.skillsCommand(), c.trustCommand(),
+		c.cronCommand(),
+		c.usageCommand(), c.pauseCommand(), c.unpauseCommand(),
+		c.backupCommand(), c.restoreCommand(), c.migrateCommand(),
+		c.doctorCommand(), c.benchCommand(), c.openapiCommand(), c.versionCommand(),
 	)
 	return root
 }

@@ -45,7 +45,7 @@ func (s settings) storeName() string {
 // changes tells what other processes do; it is nil where there are none.
 func openDatabase(ctx context.Context, s settings, hook func(string), log *slog.Logger) (db database, changes <-chan string, err error) {
 	if !s.shared() {
-		db, err := sqlite.Open(ctx, s.home.path("goclaw.db"), sqlite.Options{Hook: hook, Logger: log})
+		db, err := sqlite.Open(ctx, s.home.path("goclaw.db"), sqlite.Options{Hook: hook, Migrated: s.migrated, Logger: log})
 		if err != nil {
 			return nil, nil, err
 		}

@@ -69,7 +69,7 @@ func (c *cli) migrateStore(ctx context.Context, to string) (rows map[string]int6
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
 	log := c.logger(c.Stderr, slog.LevelWarn)
-	from, err := sqlite.Open(ctx, file, sqlite.Options{Logger: log})
+	from, err := sqlite.Open(ctx, file, sqlite.Options{Logger: log, Migrated: c.tellMigrated})
 	if err != nil {
 		return nil, err
 	}
@@ -101,4 +101,10 @@ func migrated(rows map[string]int64) string {
 	}
 	b.WriteString("Copied. Set GOCLAW_DATABASE_URL or database.url to this database from now on; the file is kept.")
 	return b.String()
+}
+
+// tellMigrated says that the database is a newer one from now on, and where it
+// is kept as it was.
+func (c *cli) tellMigrated(m sqlite.Migration) {
+	fmt.Fprintf(c.Stderr, "goclaw: %s was brought from schema %d to %d; as it was before, it is kept as %s\n", m.Path, m.From, m.To, m.Copy)
 }

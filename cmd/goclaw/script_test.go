@@ -50,7 +50,7 @@ func TestScripts(t *testing.T) {
 			"model": modelServer, "received": received, "daemon": daemon, "ends": ends,
 			"holdhome": holdHome, "fakegateway": fakeGateway,
 			"http": httpRequest, "json": jsonValue, "jsonkeys": jsonKeys,
-			"mode": fileMode, "many": many, "bytes": rawBytes, "schema": schemaVersion, "damage": damage,
+			"mode": fileMode, "many": many, "bytes": rawBytes, "schema": schemaVersion, "olddb": oldDatabase, "damage": damage,
 			"sumtotal": sumTotal,
 		},
 		Condition: func(cond string) (bool, error) {
@@ -390,6 +390,19 @@ func schemaVersion(ts *testscript.TestScript, _ bool, args []string) {
 	db, err := sql.Open("sqlite", ts.MkAbs(args[1]))
 	ts.Check(err)
 	_, err = db.Exec("PRAGMA user_version = " + args[0])
+	ts.Check(errors.Join(err, db.Close()))
+}
+
+// oldDatabase FILE: a database as the first released schema has it, with a
+// session in it.
+func oldDatabase(ts *testscript.TestScript, _ bool, args []string) {
+	first, err := os.ReadFile(filepath.Join("..", "..", "internal", "edge", "store", "sqlite", "migrations", "0001_init.sql"))
+	ts.Check(err)
+	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
+	ts.Check(err)
+	_, err = db.Exec(string(first) + `;
+		PRAGMA user_version = 1;
+		INSERT INTO sessions (key, agent, worker, created_at, updated_at, turns) VALUES ('agent:main:main', 'main', 0, 1, 1, 1)`)
 	ts.Check(errors.Join(err, db.Close()))
 }
 

@@ -21,6 +21,7 @@ import (
 	"goclaw/internal/edge/provider/anthropic"
 	"goclaw/internal/edge/provider/demo"
 	"goclaw/internal/edge/provider/openai"
+	"goclaw/internal/edge/store/sqlite"
 	"goclaw/internal/edge/tool/artifact"
 	"goclaw/internal/edge/tool/sessions"
 	"goclaw/internal/edge/trust"
@@ -53,6 +54,7 @@ type settings struct {
 	secrets     config.Secrets
 	keys        []keySource   // of the providers
 	databaseURL config.Secret // "" for SQLite in the home
+	migrated    func(sqlite.Migration)
 	drain       time.Duration // of a process that serves; others stop at once
 	lease       time.Duration // 0: the engine's own
 	turnsAfter  time.Duration // how long fresh turns are left to gateways
@@ -88,7 +90,7 @@ func (c *cli) locate() (settings, config.Config, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return settings{}, config.Config{}, usagef("state folder %s is a file; set GOCLAW_HOME to a folder", dir)
 	}
-	s := settings{home: home(dir), maxCalls: maxModelCalls, lease: c.Lease}
+	s := settings{home: home(dir), maxCalls: maxModelCalls, lease: c.Lease, migrated: c.tellMigrated}
 	cfg, err := c.load(&s)
 	if err != nil {
 		return settings{}, config.Config{}, usage(err)

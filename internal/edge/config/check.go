@@ -76,6 +76,7 @@ func (d *decoder) sealed(v hujson.Value, to slot, key string) {
 }
 
 func (d *decoder) secret(v hujson.Value, s string, to slot, key string) {
+	d.clear = append(d.clear, clearText{key, v.StartOffset, v.EndOffset})
 	database := to.tag.Get("format") == "postgres"
 	switch {
 	case strings.Contains(s, "${") && database:

@@ -16,6 +16,7 @@ type decoder struct {
 	src       []byte
 	problems  Problems
 	refs      []ref
+	clear     []clearText
 }
 
 // slot is where a value goes, with the tags that describe it.

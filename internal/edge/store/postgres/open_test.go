@@ -4,10 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"goclaw"
 	"goclaw/internal/edge/store/postgres"
@@ -158,5 +162,45 @@ func TestServerTime(t *testing.T) {
 	again, err := s.TakeRate(ctx, rate)
 	if err != nil || again <= future || again > future.Add(time.Minute) {
 		t.Fatalf("again at %d, error %v; want within a minute of %d", again, err, future)
+	}
+}
+
+// TestMigrate opens a database of the first schema.
+func TestMigrate(t *testing.T) {
+	if server == nil {
+		t.Skip(pgtest.ErrNoServer)
+	}
+	name := fmt.Sprintf("old_%d", databases.Add(1))
+	if err := server.CreateDatabase(t.Context(), name, ""); err != nil {
+		t.Fatal(err)
+	}
+	at := server.URL(name)
+	first, err := os.ReadFile(filepath.Join("migrations", "0001_init.sql"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := "CREATE TABLE goclaw_schema (version bigint NOT NULL); INSERT INTO goclaw_schema VALUES (1);" + string(first) + `
+		INSERT INTO sessions (key, agent, worker, created_at, updated_at, turns) VALUES ('agent:a:main', 'a', false, 1, 1, 1);
+		INSERT INTO runs (id, session_key, trigger, requester_key, parent, depth, root, lane, agent, label, task, context, profile, cleanup, announce,
+			created_at, idempotent, head) VALUES ('old-run', 'agent:a:main', 'cron', '', '', 0, 'old-run', 'agent:a:main', 'a', '', 'old', '', '{}', '', '', 1, '', true)`
+	conn, err := pgx.Connect(t.Context(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = conn.PgConn().Exec(t.Context(), old).ReadAll()
+	if err := errors.Join(err, conn.Close(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, at, postgres.Options{})
+	run, err := s.Run(t.Context(), "old-run")
+	if err != nil || run.Task != "old" {
+		t.Errorf("run %+v, error %v", run, err)
+	}
+	if _, err := s.PutCronJob(t.Context(), goclaw.CronJob{ID: "j", Agent: "a"}); err != nil {
+		t.Error(err)
+	}
+	// A run of the crontab in a main session is none of the workers.
+	if n := query(t, at, "SELECT count(*)::text FROM subagent_runs"); n != "0" {
+		t.Errorf("%s are shown with the workers", n)
 	}
 }

@@ -20,6 +20,9 @@ func TestMain(m *testing.M) {
 		if os.Getenv("STORE_TEST_CRON") != "" {
 			do = cronVictim
 		}
+		if os.Getenv("STORE_TEST_MIGRATE") != "" {
+			do = migrationVictim
+		}
 		if err := do(path, os.Getenv("STORE_TEST_POINT"), os.Getenv("STORE_TEST_COUNT")); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
@@ -114,4 +117,13 @@ func doomed(ctx context.Context, path, point, count string) (*sqlite.Store, erro
 			select {} // the signal may take a moment
 		}
 	}})
+}
+
+// migrationVictim migrates a database until it is killed.
+func migrationVictim(path, point, count string) error {
+	s, err := doomed(context.Background(), path, point, count)
+	if err != nil {
+		return err
+	}
+	return s.Close()
 }

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,19 +13,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	driver "modernc.org/sqlite"
-	codes "modernc.org/sqlite/lib"
 
 	"goclaw/internal/edge/store"
 )
-
-//go:embed migrations/*.sql
-var migrationFiles embed.FS
-
-// applicationID marks our files ("GoCl"); the first migration sets it.
-const applicationID = 0x476f436c
 
 const (
 	busyTimeoutMs = 10_000 // how long another process may hold the write lock
@@ -36,9 +27,14 @@ const (
 // Options of Open; the zero value is ready for use.
 type Options struct {
 	// Hook, if set, is called with "commit.before" and "commit.after" around
-	// every COMMIT that holds writes, from the writer's goroutine. Crash tests
+	// every COMMIT that holds writes, from the writer's goroutine, and with
+	// "migrate.copied", "migrate.before" and "migrate.after" by Open. Crash tests
 	// end the process there.
 	Hook func(point string)
+
+	// Migrated, if set, is called by Open when it has brought the schema of a
+	// file that held one already up to date.
+	Migrated func(Migration)
 
 	// Logger gets migrations and lost transactions; nil discards.
 	Logger *slog.Logger
@@ -52,7 +48,10 @@ type Options struct {
 type Store struct {
 	path string
 	hook func(string)
+	tell func(Migration)
 	log  *slog.Logger
+
+	migrations fs.FS
 
 	writerDB *sql.DB // one connection, held by conn
 	conn     *sql.Conn
@@ -77,14 +76,18 @@ type Store struct {
 // not exist, and brings its schema up to date. Its folder must exist. The
 // values of ctx accompany the store's writer; its end matters to Open only.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
-	s, err := open(ctx, path, o)
+	migrations, err := fs.Sub(migrationFiles, "migrations")
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	s, err := open(ctx, path, o, migrations)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	return s, nil
 }
 
-func open(ctx context.Context, path string, o Options) (_ *Store, err error) {
+func open(ctx context.Context, path string, o Options, migrations fs.FS) (_ *Store, err error) {
 	syncMode := strings.ToUpper(o.Sync)
 	switch syncMode {
 	case "":
@@ -98,12 +101,15 @@ func open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 		return nil, err
 	}
 	s := &Store{
-		path: path, hook: o.Hook, log: o.Logger,
+		path: path, hook: o.Hook, tell: o.Migrated, log: o.Logger, migrations: migrations,
 		reads: map[string]*sql.Stmt{},
 		queue: make(chan *write), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	if s.hook == nil {
 		s.hook = func(string) {}
+	}
+	if s.tell == nil {
+		s.tell = func(Migration) {}
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -164,102 +170,6 @@ func (s *Store) pool(size int, pragmas ...string) (*sql.DB, error) {
 	db.SetMaxOpenConns(size)
 	db.SetMaxIdleConns(size)
 	return db, nil
-}
-
-// settle migrates as soon as the file is free: a process that closes it as the
-// last one locks it for a moment in which SQLite does not heed its own busy
-// timeout.
-func (s *Store) settle(ctx context.Context) error {
-	for began := time.Now(); ; {
-		err := s.migrate(ctx)
-		var e *driver.Error
-		if !errors.As(err, &e) || e.Code()&0xff != codes.SQLITE_BUSY || time.Since(began) > busyTimeoutMs*time.Millisecond {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-}
-
-// migrate checks whose file this is and applies the migrations that it lacks,
-// each with its version in one transaction.
-func (s *Store) migrate(ctx context.Context) error {
-	files, err := fs.Glob(migrationFiles, "migrations/*.sql")
-	if err != nil {
-		return err
-	}
-	version, err := s.inspect(ctx, len(files))
-	if err != nil {
-		return err
-	}
-	var mode string
-	if err := s.conn.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil {
-		return err
-	}
-	if mode != "wal" {
-		return fmt.Errorf("%s: SQLite cannot keep a write-ahead log there (journal mode %s); use a local disk", s.path, mode)
-	}
-	for i := version; i < len(files); i++ {
-		if err := s.apply(ctx, files[i], i+1); err != nil {
-			return fmt.Errorf("%s: %w", files[i], err)
-		}
-	}
-	return nil
-}
-
-// inspect returns the file's schema version, without changing the file.
-func (s *Store) inspect(ctx context.Context, newest int) (version int, err error) {
-	var app, tables int
-	if err := s.conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
-		return 0, err
-	}
-	if err := s.conn.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app); err != nil {
-		return 0, err
-	}
-	if err := s.conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
-		return 0, err
-	}
-	switch {
-	case tables == 0 && version == 0:
-		return 0, nil
-	case app != applicationID:
-		return 0, fmt.Errorf("%s is a database of another program; it was left as it is: move it away or use another path", s.path)
-	case version > newest:
-		return 0, fmt.Errorf("%s has schema version %d, but this goclaw knows only up to %d: use a newer goclaw; nothing was changed", s.path, version, newest)
-	}
-	return version, nil
-}
-
-// apply brings the schema to version, unless another process has just done so.
-func (s *Store) apply(ctx context.Context, file string, version int) (err error) {
-	text, err := migrationFiles.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	if _, err := s.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			// An error here only says that SQLite has rolled back already.
-			_, _ = s.conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-		}
-	}()
-	var have int
-	if err := s.conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil {
-		return err
-	}
-	if have < version {
-		if _, err := s.conn.ExecContext(ctx, fmt.Sprintf("%s\nPRAGMA user_version = %d", text, version)); err != nil {
-			return err
-		}
-		s.log.InfoContext(ctx, "store migrated", "path", s.path, "version", version)
-	}
-	_, err = s.conn.ExecContext(ctx, "COMMIT")
-	return err
 }
 
 // Commits returns how many transactions that hold writes were committed.

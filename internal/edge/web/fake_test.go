@@ -32,6 +32,7 @@ type fake struct {
 	receive func(context.Context, goclaw.Inbound) (goclaw.Receipt, error)
 	await   func(ctx context.Context, run string, workers bool) (goclaw.Outcome, error)
 	wait    func(ctx context.Context, run string) (goclaw.Run, error)
+	follow  chan goclaw.Notice
 	places  map[string]int
 	refusal goclaw.SpawnReply
 	parked  []goclaw.Parked
@@ -161,6 +162,34 @@ func (f *fake) WaitRun(ctx context.Context, id string) (goclaw.Run, error) {
 		return f.wait(ctx, id)
 	}
 	return f.find(id)
+}
+
+// Follow passes on what the test sends, and notes when it is over.
+func (f *fake) Follow(ctx context.Context, id string, after int) (<-chan goclaw.Notice, error) {
+	f.note([]any{id, after})
+	if _, err := f.find(id); err != nil {
+		return nil, err
+	}
+	out := make(chan goclaw.Notice)
+	go func() {
+		defer close(out)
+		for {
+			select {
+			case n, open := <-f.follow:
+				if !open {
+					return
+				}
+				select {
+				case out <- n:
+				case <-ctx.Done():
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out, nil
 }
 
 func (f *fake) find(id string) (goclaw.Run, error) {

@@ -46,6 +46,16 @@ type Runs interface {
 	Cancel(ctx context.Context, id, why string) ([]goclaw.Run, error)
 }
 
+// Follower tells what happens to one run.
+type Follower interface {
+	// Follow tells the events of a run after the one numbered after (-1: all),
+	// in order and each once, as goclaw.NoticeEvent, other notices of it
+	// between them, and last a goclaw.NoticeRun with the ended run. The channel
+	// is closed then, soon after ctx ends, or if the record can't be read. A
+	// slow reader holds nobody up.
+	Follow(ctx context.Context, id string, after int) (<-chan goclaw.Notice, error)
+}
+
 // Queue tells when runs have their turn, and when they are over.
 type Queue interface {
 	// Positions tells the places in the queue, from 1, of those of the runs
@@ -116,6 +126,7 @@ type Backend interface {
 	Conversations
 	Callers
 	Runs
+	Follower
 	Queue
 	Workers
 	Artifacts

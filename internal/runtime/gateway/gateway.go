@@ -126,6 +126,9 @@ type Options struct {
 	// Idle reports that no process executes runs now: what is on record as
 	// running was interrupted. nil means never.
 	Idle func() bool
+	// Elsewhere reports that another process may hold the run, so that its
+	// notices don't come to Feed; nil means never.
+	Elsewhere func(goclaw.Run) bool
 	// Status describes the process; the gateway adds nothing to it.
 	Status func(context.Context) (goclaw.Status, error)
 	Log    *slog.Logger

@@ -140,7 +140,7 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		return err
 	}
 	gw := gateway.New(gateway.Options{
-		Runner: a.engine, Explainer: a.engine, Record: a.store, Feed: broker,
+		Runner: a.engine, Explainer: a.engine, Record: a.store, Feed: broker, Library: shelf{s},
 		ResolveModel: s.models.Resolve, Agents: s.agentIDs(), Status: a.status, Log: a.log,
 		Idle:      a.alone,
 		Elsewhere: elsewhere(s, o.Owner),

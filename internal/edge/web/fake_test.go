@@ -273,6 +273,24 @@ func (f *fake) Sessions(context.Context) ([]goclaw.Session, error) {
 	return all, f.fail
 }
 
+func (f *fake) ResetSession(_ context.Context, key goclaw.SessionKey) (goclaw.Session, error) {
+	f.note([2]string{"reset", key.String()})
+	return goclaw.Session{Key: key, Agent: key.Agent, ResetAt: 3}, f.fail
+}
+
+func (f *fake) Definitions(_ context.Context, agent string) ([]goclaw.DefinitionReport, error) {
+	f.note([2]string{"definitions", agent})
+	return []goclaw.DefinitionReport{{Kind: "definition", Name: "one", Status: goclaw.DefinitionOK}}, f.fail
+}
+
+func (f *fake) Definition(_ context.Context, agent, name string) (goclaw.DefinitionReport, error) {
+	f.note([3]string{"definition", agent, name})
+	if name != "one" {
+		return goclaw.DefinitionReport{}, fmt.Errorf("definition %q: %w", name, goclaw.ErrNotFound)
+	}
+	return goclaw.DefinitionReport{Kind: "definition", Name: "one", Body: "text"}, f.fail
+}
+
 func (f *fake) History(_ context.Context, key goclaw.SessionKey) ([]goclaw.RunLog, error) {
 	return f.history[key], f.fail
 }

@@ -102,6 +102,9 @@ type Spending interface {
 // Sessions answers questions about conversations.
 type Sessions interface {
 	Sessions(ctx context.Context) ([]goclaw.Session, error)
+	// ResetSession makes a conversation begin anew: what came before is kept,
+	// but not shown to the model.
+	ResetSession(ctx context.Context, key goclaw.SessionKey) (goclaw.Session, error)
 	// History returns a session's runs with their events, oldest first.
 	History(ctx context.Context, key goclaw.SessionKey) ([]goclaw.RunLog, error)
 }
@@ -133,6 +136,7 @@ type Backend interface {
 	Parking
 	Spending
 	Sessions
+	Definitions
 	Inspector
 }
 
@@ -227,6 +231,6 @@ func New(o Options) http.Handler {
 func (s *server) routes() []route {
 	return slices.Concat(
 		s.healthRoutes(), s.v1Routes(), s.messageRoutes(), s.runRoutes(), s.workerRoutes(), s.eventRoutes(), s.sessionRoutes(),
-		s.artifactRoutes(), s.parkedRoutes(), s.spendRoutes(), s.contextRoutes(), s.documentRoutes(), s.loginRoutes(),
+		s.artifactRoutes(), s.parkedRoutes(), s.spendRoutes(), s.definitionRoutes(), s.contextRoutes(), s.documentRoutes(), s.loginRoutes(),
 	)
 }

@@ -107,6 +107,13 @@ type Shelf interface {
 	Blob(ctx context.Context, sha string) ([]byte, error)
 }
 
+// Library knows the definitions of workers, as they are now. An agent or a name
+// that is not there is goclaw.ErrNotFound.
+type Library interface {
+	Definitions(agent string) ([]goclaw.DefinitionReport, error)
+	Definition(agent, name string) (goclaw.DefinitionReport, error)
+}
+
 // Feed is the live view.
 type Feed interface {
 	Subscribe(ctx context.Context, match func(goclaw.Notice) bool) <-chan goclaw.Notice
@@ -118,6 +125,7 @@ type Options struct {
 	Explainer Explainer
 	Record    Record
 	Feed      Feed
+	Library   Library
 
 	// ResolveModel checks a model that a person names.
 	ResolveModel func(string) (string, error)
@@ -178,6 +186,9 @@ func (g *Gateway) Receive(ctx context.Context, in goclaw.Inbound) (goclaw.Receip
 		}
 	}
 	run, err := g.o.Runner.Submit(ctx, in)
+	if err == nil {
+		err = same(run, in.Digest)
+	}
 	if err != nil {
 		return goclaw.Receipt{}, err
 	}

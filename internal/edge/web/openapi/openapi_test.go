@@ -196,6 +196,9 @@ func TestEnumsAreComplete(t *testing.T) {
 		N goclaw.CronTarget
 		O goclaw.MissedPolicy
 		P goclaw.MemorySource
+		Q goclaw.DefinitionStatus
+		R goclaw.ProblemLevel
+		S goclaw.RuleAction
 	}
 	op := openapi.Operation{ID: "x", Tag: "t", Summary: "s", Answers: []openapi.Answer{{Status: 200, Body: all{}}}}
 	doc, err := openapi.Document(info(), []openapi.Route{{Pattern: "GET /x", Operation: op}})
@@ -227,7 +230,7 @@ func rootConstants(t *testing.T) map[string][]string {
 	t.Helper()
 	const root = "../../../../"
 	found := map[string][]string{}
-	for _, file := range []string{"run.go", "event.go", "message.go", "provider.go", "cron.go", "memory.go"} {
+	for _, file := range []string{"run.go", "event.go", "message.go", "provider.go", "cron.go", "memory.go", "definition.go"} {
 		f, err := parser.ParseFile(token.NewFileSet(), root+file, nil, 0)
 		if err != nil {
 			t.Fatal(err)

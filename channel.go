@@ -12,6 +12,9 @@ type Inbound struct {
 	// means every message is new.
 	Key string `json:"key,omitempty"`
 
+	// Digest tells requests with the same Key apart; "" compares nothing.
+	Digest string `json:"-"`
+
 	// MessageID is the channel's id of the message, for replies to it.
 	MessageID string `json:"messageId,omitempty"`
 

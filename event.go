@@ -260,4 +260,8 @@ type Notice struct {
 	Call    *ToolCall   `json:"call,omitempty"`
 	Result  *ToolResult `json:"result,omitempty"`
 	Event   *Event      `json:"event,omitempty"`
+
+	// Seq, of streamed text and thinking, is that of the event that is to record
+	// them: who has seen that event needs them no more.
+	Seq int `json:"seq,omitempty"`
 }

@@ -188,6 +188,10 @@ type Profile struct {
 	// others. Spec is the flow then.
 	Flow bool `json:"flow,omitempty"`
 
+	// Asked is the digest of the request with an idempotency key that the run was
+	// accepted for.
+	Asked string `json:"asked,omitempty"`
+
 	// Answer is the form of the result: json, xml, or "" for free text.
 	Answer string `json:"answer,omitempty"`
 

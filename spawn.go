@@ -22,6 +22,10 @@ type SpawnRequest struct {
 	Cleanup        Cleanup      `json:"cleanup,omitempty"`
 	Announce       AnnounceMode `json:"announce,omitempty"`
 
+	// Digest tells requests with the same idempotency key apart; "" compares
+	// nothing.
+	Digest string `json:"-"`
+
 	// Chained says that the run is a flow's: what its definition names as next
 	// is that flow's affair.
 	Chained bool `json:"-"`

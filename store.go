@@ -16,6 +16,8 @@ var (
 	ErrTooManyChildren = errors.New("too many active children")
 	// ErrTreeFull: the tree has had all the spawned runs that it may have.
 	ErrTreeFull = errors.New("too many runs in this tree")
+	// ErrReused: the idempotency key is that of another request. Nothing was done.
+	ErrReused = errors.New("the idempotency key belongs to another request; use a new one")
 	// ErrEnded: the run has ended or was asked to; nothing can reach it.
 	ErrEnded = errors.New("the run has ended")
 	// ErrWoken: something has come for the run since it last looked, so it
@@ -304,8 +306,9 @@ type RunFilter struct {
 	Parent    string
 	Root      string // runs of one tree, its root too
 	Triggers  []Trigger
-	Active    bool // only unended runs
-	Ended     bool // only ended runs
+	Active    bool  // only unended runs
+	Ended     bool  // only ended runs
+	Before    int64 // only runs with a smaller ordinal
 	Limit     int
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goclaw"
 	"goclaw/internal/core/definition"
 	"goclaw/internal/edge/config"
 	"goclaw/internal/edge/definitions"
@@ -170,7 +171,7 @@ func (c *cli) showAgent(agent, name string) error {
 	return c.print(r, func() string { return definitionText(r) })
 }
 
-func definitionText(r definitionReport) string {
+func definitionText(r goclaw.DefinitionReport) string {
 	var b strings.Builder
 	line := func(name, text string) {
 		if text != "" {
@@ -209,7 +210,7 @@ func definitionText(r definitionReport) string {
 
 // checkAgents prints what is wrong with files, and fails if one is rejected.
 func (c *cli) checkAgents(agent string, paths []string) error {
-	var found []definitionReport
+	var found []goclaw.DefinitionReport
 	if len(paths) == 0 {
 		_, _, catalog, err := c.scan(agent)
 		if err != nil {
@@ -234,7 +235,7 @@ func (c *cli) checkAgents(agent string, paths []string) error {
 		}
 	}
 	if found == nil {
-		found = []definitionReport{}
+		found = []goclaw.DefinitionReport{}
 	}
 	counts := map[definition.Status]int{}
 	var b strings.Builder

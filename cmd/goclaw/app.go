@@ -140,9 +140,10 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		return err
 	}
 	gw := gateway.New(gateway.Options{
-		Runner: a.engine, Explainer: a.engine, Record: a.store, Feed: broker,
+		Runner: a.engine, Explainer: a.engine, Record: a.store, Feed: broker, Library: shelf{s},
 		ResolveModel: s.models.Resolve, Agents: s.agentIDs(), Status: a.status, Log: a.log,
-		Idle: a.alone,
+		Idle:      a.alone,
+		Elsewhere: elsewhere(s, o.Owner),
 	})
 	a.page = page.Handler()
 	a.handler = web.New(web.Options{
@@ -154,6 +155,15 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 
 // alone reports whether no process executes the runs of this store.
 func (a *app) alone() bool { return a.idle && !a.settings.shared() }
+
+// elsewhere tells of runs that other processes than owner hold; nil if there
+// are no others.
+func elsewhere(s settings, owner string) func(goclaw.Run) bool {
+	if !s.shared() {
+		return nil
+	}
+	return func(r goclaw.Run) bool { return r.Owner != owner }
+}
 
 // pickToken is the token that clients must bring. A process without the lock
 // must not make one: a gateway may be running with it.

@@ -43,7 +43,7 @@ func TestBenchQuick(t *testing.T) {
 	}
 	for _, id := range []string{
 		"fsync", "binary", "init", "init.packages", "start.existing", "start.fresh", "idle", "turn", "turn.parts", "turn.commits",
-		"spawn.1", "spawn.5", "spawn.50", "runs", "runs.share", "database", "waiting", "waiting.sdk", "ends.together", "ends.each", "prompt.unchanged", "request.hello", "request.worker", "request.tools",
+		"spawn.1", "spawn.5", "spawn.50", "runs", "runs.share", "database", "waiting", "waiting.sdk", "ends.together", "ends.each", "follow", "follow.stalled", "follow.memory", "prompt.unchanged", "request.hello", "request.worker", "request.tools",
 	} {
 		if !seen[id] {
 			t.Errorf("no figure %s", id)

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 
+	"goclaw"
 	"goclaw/internal/core/definition"
 	"goclaw/internal/edge/config"
 	"goclaw/internal/edge/definitions"
@@ -68,56 +70,52 @@ func parseFile(f definitions.File, opts definition.Options) definition.Definitio
 	return definition.Parse(f.Path, f.Data, opts)
 }
 
-// definitionReport is what scripts see of a definition (spec section 12).
-type definitionReport struct {
-	Kind        string               `json:"kind"` // definition
-	Path        string               `json:"path"`
-	Name        string               `json:"name"`
-	Description string               `json:"description"`
-	Scope       string               `json:"scope,omitempty"`
-	Trusted     bool                 `json:"trusted"`
-	Overrides   string               `json:"overrides,omitempty"`
-	Active      bool                 `json:"active"` // false: another file has the name
-	Status      definition.Status    `json:"status"`
-	Tools       []string             `json:"tools"`       // that it comes down to
-	ToolsListed bool                 `json:"toolsListed"` // false: the worker set
-	Denied      []string             `json:"denied"`
-	Rules       []definition.Rule    `json:"rules"`
-	Model       string               `json:"model,omitempty"`
-	Visibility  string               `json:"visibility,omitempty"`
-	TimeoutSecs *int                 `json:"timeoutSeconds,omitempty"`
-	SHA256      string               `json:"sha256,omitempty"`
-	Problems    []definition.Problem `json:"problems"`
-	Body        string               `json:"body,omitempty"`
-}
-
-func reportOf(d definition.Definition) definitionReport {
-	r := definitionReport{
+func reportOf(d definition.Definition) goclaw.DefinitionReport {
+	r := goclaw.DefinitionReport{
 		Kind: "definition", Path: d.Path, Name: d.Name, Description: d.Description, Scope: d.Scope, Trusted: d.Trusted,
 		Overrides: d.Overrides, Status: d.Status, Tools: []string{}, ToolsListed: d.Tools.Allow != nil,
-		Denied: d.Tools.Deny, Rules: d.Tools.Rules, Model: d.Model, Visibility: d.Visibility,
-		TimeoutSecs: d.TimeoutSeconds, SHA256: d.SHA256, Problems: d.Problems,
+		Denied: append([]string{}, d.Tools.Deny...), Rules: append([]goclaw.DefinitionRule{}, d.Tools.Rules...),
+		Model: d.Model, Visibility: d.Visibility, TimeoutSecs: d.TimeoutSeconds, SHA256: d.SHA256,
+		Problems: append([]goclaw.DefinitionProblem{}, d.Problems...),
 	}
 	if d.Status != definition.StatusRejected {
-		r.Tools = d.ResolvedTools()
-	}
-	if r.Denied == nil {
-		r.Denied = []string{}
-	}
-	if r.Rules == nil {
-		r.Rules = []definition.Rule{}
-	}
-	if r.Problems == nil {
-		r.Problems = []definition.Problem{}
+		r.Tools = append(r.Tools, d.ResolvedTools()...)
 	}
 	return r
 }
 
+// shelf reports definitions to the gateway.
+type shelf struct{ settings }
+
+// Definitions are those of an agent's workspace as they are now.
+func (s shelf) Definitions(agent string) ([]goclaw.DefinitionReport, error) {
+	a, ok := s.rules.Agents[agent]
+	if !ok {
+		return nil, fmt.Errorf("agent %q: %w", agent, goclaw.ErrNotFound)
+	}
+	return reports(s.definitions.catalog(a.Workspace)), nil
+}
+
+// Definition is one of them, with its text.
+func (s shelf) Definition(agent, name string) (goclaw.DefinitionReport, error) {
+	a, ok := s.rules.Agents[agent]
+	if !ok {
+		return goclaw.DefinitionReport{}, fmt.Errorf("agent %q: %w", agent, goclaw.ErrNotFound)
+	}
+	d, ok := s.definitions.catalog(a.Workspace).Find(name)
+	if !ok {
+		return goclaw.DefinitionReport{}, fmt.Errorf("definition %q: %w", name, goclaw.ErrNotFound)
+	}
+	r := reportOf(d)
+	r.Active, r.Body = true, d.Body
+	return r, nil
+}
+
 // reports are those of a whole catalog, in its order.
-func reports(c definition.Catalog) []definitionReport {
+func reports(c definition.Catalog) []goclaw.DefinitionReport {
 	active := c.Active()
 	all := c.All()
-	out := make([]definitionReport, len(all))
+	out := make([]goclaw.DefinitionReport, len(all))
 	for i, d := range all {
 		out[i] = reportOf(d)
 		out[i].Active = slices.ContainsFunc(active, func(a definition.Definition) bool { return a.Path == d.Path })

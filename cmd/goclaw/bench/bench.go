@@ -34,14 +34,14 @@ type Options struct {
 
 // sizes are how often and how much is measured.
 type sizes struct {
-	starts, turns, counted, spawns, crowds, waiting, alone, ends, runs, writers, syncs, prompts int
+	starts, turns, counted, spawns, crowds, waiting, alone, ends, runs, writers, syncs, prompts, followers, followed int
 
 	settle time.Duration
 }
 
 var (
-	fullSize  = sizes{starts: 10, turns: 200, counted: 20, spawns: 20, crowds: 5, waiting: 10000, alone: 2000, ends: 1000, runs: 2000, writers: 32, syncs: 500, prompts: 2000, settle: 6 * time.Second}
-	quickSize = sizes{starts: 3, turns: 20, counted: 5, spawns: 3, crowds: 1, waiting: 100, alone: 100, ends: 50, runs: 200, writers: 16, syncs: 50, prompts: 100, settle: time.Second}
+	fullSize  = sizes{starts: 10, turns: 200, counted: 20, spawns: 20, crowds: 5, waiting: 10000, alone: 2000, ends: 1000, runs: 2000, writers: 32, syncs: 500, prompts: 2000, followers: 200, followed: 8, settle: 6 * time.Second}
+	quickSize = sizes{starts: 3, turns: 20, counted: 5, spawns: 3, crowds: 1, waiting: 100, alone: 100, ends: 50, runs: 200, writers: 16, syncs: 50, prompts: 100, followers: 20, followed: 2, settle: time.Second}
 )
 
 // bench is one measurement under way.
@@ -124,6 +124,7 @@ func allParts() []part {
 		{"database", "the same without engine and model", (*bench).database},
 		{"waiting", "many workers that wait", (*bench).waiting},
 		{"ends", "many workers that end at once", (*bench).ends},
+		{"follow", "many clients that follow live runs", (*bench).following},
 		{"prompt", "what is sent to a model, and what it takes to put it together", (*bench).prompt},
 	}
 }

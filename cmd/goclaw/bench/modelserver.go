@@ -38,6 +38,13 @@ const (
 	eachMode   = "each: "
 )
 
+// What makes a turn go on for some steps, each a streamed reply that ends with a
+// tool call; chatterOrder has the replies say much in small pieces.
+const (
+	followOrder  = "bench follow "
+	chatterOrder = "bench chatter "
+)
+
 // stallBytes of a reply arrive before it stalls: its header and first events.
 const stallBytes = 1000
 
@@ -197,6 +204,10 @@ func reply(r *providertest.Request) (kind string, answer providertest.Answer) {
 		return kindWorker, providertest.Answer{Text: strings.Repeat("Thinking. ", 50), Fault: providertest.StallAfter(stallBytes)}
 	case r.Worker():
 		return kindWorker, providertest.Answer{Text: "Done."}
+	case strings.Contains(r.FirstText(), followOrder):
+		return kindTurn, goOn(r, followOrder, 8*24, 24, 250*time.Millisecond)
+	case strings.Contains(r.FirstText(), chatterOrder):
+		return kindTurn, goOn(r, chatterOrder, 1500*8, 8, time.Millisecond)
 	case len(r.NewestResults()) > 0:
 		return kindResult, providertest.Answer{Text: "They are at work."}
 	case strings.Contains(newest, "[Subagent: "):
@@ -205,6 +216,27 @@ func reply(r *providertest.Request) (kind string, answer providertest.Answer) {
 		return kindSpawn, spawn(order)
 	}
 	return kindTurn, providertest.Answer{Text: "Hello."}
+}
+
+// goOn is one of N steps: so much text in pieces, one after each pause, and a
+// tool call unless it is the last.
+func goOn(r *providertest.Request, order string, text, piece int, each time.Duration) providertest.Answer {
+	_, number, _ := strings.Cut(r.FirstText(), order)
+	steps, err := strconv.Atoi(strings.Fields(number + " -")[0])
+	if err != nil {
+		return providertest.Answer{Fault: providertest.Status(http.StatusBadRequest, "", "")}
+	}
+	step := 1
+	for _, m := range r.Messages {
+		if m.Role == goclaw.RoleAssistant {
+			step++
+		}
+	}
+	a := providertest.Answer{Text: strings.Repeat("so it goes. ", text/12+1)[:text], ChunkSize: piece, ChunkDelay: each}
+	if step < steps {
+		a.Calls = []providertest.Call{{Name: "glob", Arguments: fmt.Sprintf(`{"pattern":"step-%d-*.md"}`, step)}}
+	}
+	return a
 }
 
 // spawn answers "N TASK" with N calls.

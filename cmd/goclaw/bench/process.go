@@ -167,6 +167,11 @@ func (b *bench) memoryOf(ctx context.Context, p *process) (memory, error) {
 	if err := pause(ctx, b.size.settle); err != nil {
 		return memory{}, err
 	}
+	return p.memory()
+}
+
+// memory reads /proc as it is now.
+func (p *process) memory() (memory, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
 		return memory{}, errNoProc

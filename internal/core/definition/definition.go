@@ -11,38 +11,25 @@ import (
 	"goclaw/internal/core/frontmatter"
 )
 
-// Status says whether a definition can be used.
-type Status string
-
-// The statuses, best first. A degraded definition is listed, and a spawn is
-// refused with the reason; a rejected one only keeps its name from being used
-// for something else.
-const (
-	StatusOK       Status = "ok"
-	StatusWarning  Status = "warning"
-	StatusDegraded Status = "degraded"
-	StatusRejected Status = "rejected"
+// The words of a definition's report are the root's.
+type (
+	Status  = goclaw.DefinitionStatus
+	Level   = goclaw.ProblemLevel
+	Problem = goclaw.DefinitionProblem
 )
 
-// Level is how much a problem weighs.
-type Level string
-
-// The levels. A notice leaves the status as it is.
+// The statuses and levels, by their short names.
 const (
-	LevelNotice  Level = "notice"
-	LevelWarning Level = "warning"
-	LevelDegrade Level = "degraded"
-	LevelError   Level = "error"
-)
+	StatusOK       = goclaw.DefinitionOK
+	StatusWarning  = goclaw.DefinitionWarning
+	StatusDegraded = goclaw.DefinitionDegraded
+	StatusRejected = goclaw.DefinitionRejected
 
-// Problem is something to know about a file, and where it stands in it.
-type Problem struct {
-	Line    int    `json:"line"`
-	Col     int    `json:"col"`
-	Level   Level  `json:"level"`
-	Message string `json:"message"`
-	Hint    string `json:"hint"`
-}
+	LevelNotice  = goclaw.LevelNotice
+	LevelWarning = goclaw.LevelWarning
+	LevelDegrade = goclaw.LevelDegrade
+	LevelError   = goclaw.LevelError
+)
 
 // Definition is a worker that a markdown file describes. The zero values of
 // its settings mean that the file says nothing about them.
@@ -145,15 +132,6 @@ func (d Definition) Blocked() string {
 		}
 	}
 	return strings.Join(why, "\n")
-}
-
-// Render writes a problem as `path:line:col: what; what to do`.
-func (p Problem) Render(path string) string {
-	s := path + ":" + itoa(p.Line) + ":" + itoa(p.Col) + ": " + p.Message
-	if p.Hint != "" {
-		s += "; " + p.Hint
-	}
-	return s
 }
 
 // AllowedTools is the list of tools that the file asks for, in our names; nil

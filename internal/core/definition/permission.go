@@ -46,7 +46,7 @@ func (r *toolReader) permission(v frontmatter.Value) {
 	case Ask:
 		for _, tool := range workerSet {
 			if !slices.Contains(named, tool) {
-				r.denyRules = append(r.denyRules, Rule{tool, "*", Ask})
+				r.denyRules = append(r.denyRules, Rule{Tool: tool, Pattern: "*", Action: Ask})
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func (r *toolReader) narrow(tools []string, pattern string, action Action) {
 		pattern = "*"
 	}
 	for _, tool := range tools {
-		r.denyRules = append(r.denyRules, Rule{tool, pattern, action})
+		r.denyRules = append(r.denyRules, Rule{Tool: tool, Pattern: pattern, Action: action})
 	}
 }
 
@@ -149,7 +149,7 @@ func (r *toolReader) permissionList(f frontmatter.Field) {
 					pattern = "*"
 				}
 				for _, tool := range tools {
-					r.denyRules = append(r.denyRules, Rule{tool, pattern, Ask})
+					r.denyRules = append(r.denyRules, Rule{Tool: tool, Pattern: pattern, Action: Ask})
 				}
 			}
 		}

@@ -70,7 +70,7 @@ func (r *toolReader) callRules(t Tools) []Rule {
 		}
 		if !limited[rule.Tool] {
 			limited[rule.Tool] = true
-			rules = append(rules, Rule{rule.Tool, "*", Deny})
+			rules = append(rules, Rule{Tool: rule.Tool, Pattern: "*", Action: Deny})
 		}
 		rules = append(rules, rule)
 	}

@@ -3,25 +3,22 @@ package definition
 import (
 	"path"
 	"strings"
+
+	"goclaw"
 )
 
-// Action is what a rule says about a call.
-type Action string
+// Rules, and what they say about a call.
+type (
+	Rule   = goclaw.DefinitionRule
+	Action = goclaw.RuleAction
+)
 
 // The actions. Where nobody can be asked, ask means deny.
 const (
-	Allow Action = "allow"
-	Ask   Action = "ask"
-	Deny  Action = "deny"
+	Allow = goclaw.RuleAllow
+	Ask   = goclaw.RuleAsk
+	Deny  = goclaw.RuleDeny
 )
-
-// Rule decides about calls of one tool by what they are about: the command of
-// exec, the path of a file tool, the definition of sessions_spawn.
-type Rule struct {
-	Tool    string `json:"tool"`
-	Pattern string `json:"pattern"` // "*" for any; `git:*` for a command and its arguments
-	Action  Action `json:"action"`
-}
 
 // Decide says what the rules have to say about one call. what is a single
 // command, path or name: a caller with several of them (a; b) asks for each.

@@ -241,7 +241,7 @@ func (r *toolReader) allow(e entry) {
 				continue
 			}
 			for pattern := range strings.SplitSeq(e.args, ",") {
-				r.rules = append(r.rules, Rule{tool, strings.TrimSpace(pattern), Allow})
+				r.rules = append(r.rules, Rule{Tool: tool, Pattern: strings.TrimSpace(pattern), Action: Allow})
 			}
 		}
 	case nameDropped:
@@ -303,7 +303,7 @@ func (r *toolReader) denyEntry(e entry) {
 	default:
 		for _, tool := range ours {
 			for pattern := range strings.SplitSeq(e.args, ",") {
-				r.denyRules = append(r.denyRules, Rule{tool, strings.TrimSpace(pattern), Deny})
+				r.denyRules = append(r.denyRules, Rule{Tool: tool, Pattern: strings.TrimSpace(pattern), Action: Deny})
 			}
 		}
 	}

@@ -110,6 +110,9 @@ func asFailure(err error) failure {
 	if errors.Is(err, goclaw.ErrEnded) {
 		return failure{Status: http.StatusConflict, Detail: err.Error(), Code: "ended"}
 	}
+	if errors.Is(err, goclaw.ErrReused) {
+		return failure{Status: http.StatusUnprocessableEntity, Detail: err.Error(), Code: "key_reused", Param: "Idempotency-Key"}
+	}
 	if goclaw.IsBadRequest(err) {
 		return failure{Status: http.StatusBadRequest, Detail: err.Error()}
 	}

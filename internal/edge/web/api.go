@@ -3,7 +3,9 @@ package web
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"goclaw"
@@ -71,7 +73,7 @@ func (s *server) messageRoutes() []route {
 				{Status: http.StatusAccepted, About: "the run that it became", Body: goclaw.Receipt{}},
 				{Status: http.StatusOK, About: "the reply to a slash command", Body: goclaw.Receipt{}},
 			},
-			Errors: []int{http.StatusNotFound},
+			Errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity},
 		}},
 		{pattern: "GET /api/messages/{run}", handle: s.awaitMessage, op: openapi.Operation{
 			ID: "awaitMessage", Tag: "messages", Summary: "Wait for the outcome of a message",
@@ -87,7 +89,15 @@ func (s *server) messageRoutes() []route {
 func (s *server) sessionRoutes() []route {
 	return []route{
 		{pattern: "GET /api/sessions", handle: s.listSessions, op: openapi.Operation{
-			ID: "listSessions", Tag: "sessions", Summary: "The sessions, the newest first", Answers: ok("sessions", []goclaw.Session{}),
+			ID: "listSessions", Tag: "sessions", Summary: "The sessions, the last used first",
+			Query:   []openapi.Param{limit(), sessionKey("before", "only those that this list has after this one")},
+			Answers: ok("sessions", []goclaw.Session{}), Errors: []int{http.StatusNotFound},
+		}},
+		{pattern: "POST /api/sessions/{key}/reset", handle: s.resetSession, op: openapi.Operation{
+			ID: "resetSession", Tag: "sessions", Summary: "Begin a conversation anew, as /new does",
+			About: "What was said before is kept, but no longer shown to the model.",
+			Path:  []openapi.Param{sessionKey("key", "the session")}, Body: struct{}{}, Optional: true,
+			Answers: ok("the session", goclaw.Session{}),
 		}},
 		{pattern: "GET /api/sessions/{key}/history", handle: s.getHistory, op: openapi.Operation{
 			ID: "getHistory", Tag: "sessions", Summary: "The runs of a session since its last /new, oldest first, with their events",
@@ -127,7 +137,9 @@ func (s *server) postMessage(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, wrong("text", `field "text" is required`))
 		return
 	}
-	m.Key = cmp.Or(m.Key, once(r))
+	if m.Key = cmp.Or(m.Key, once(r)); m.Key != "" {
+		m.Digest = digest(m)
+	}
 	receipt, err := s.Backend.Receive(r.Context(), m)
 	if err == nil && receipt.Run != nil {
 		writeJSON(w, http.StatusAccepted, receipt)
@@ -160,8 +172,28 @@ func polling(r *http.Request, seconds int) (context.Context, context.CancelFunc)
 }
 
 func (s *server) listSessions(w http.ResponseWriter, r *http.Request) {
+	q := given(r)
 	sessions, err := s.Backend.Sessions(r.Context())
+	if before := q.Key("before"); err == nil && !before.IsZero() {
+		i := slices.IndexFunc(sessions, func(s goclaw.Session) bool { return s.Key == before })
+		if i < 0 {
+			err = fmt.Errorf("session %s: %w", before, goclaw.ErrNotFound)
+		}
+		sessions = sessions[i+1:]
+	}
+	if most := q.Number("limit"); most > 0 && len(sessions) > most {
+		sessions = sessions[:most]
+	}
 	s.reply(w, r, list(sessions), err)
+}
+
+func (s *server) resetSession(w http.ResponseWriter, r *http.Request) {
+	if err := readJSON(r, &struct{}{}, true); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	session, err := s.Backend.ResetSession(r.Context(), given(r).Key("key"))
+	s.reply(w, r, session, err)
 }
 
 func (s *server) getHistory(w http.ResponseWriter, r *http.Request) {

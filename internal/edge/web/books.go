@@ -39,7 +39,7 @@ func (s *server) spendRoutes() []route {
 				{Name: "agent", About: "only this agent's"},
 				{Name: "tree", About: "only the tree of this run"},
 			},
-			Answers: ok("the sums", []goclaw.UsageRow{}),
+			Answers: ok("the sums", []goclaw.UsageRow{}), Errors: []int{http.StatusNotFound},
 		}},
 		{pattern: "GET /api/pause", handle: s.getPause, op: openapi.Operation{
 			ID: "getPause", Tag: "usage", Summary: "Whether model calls are stopped", Answers: ok("since when, and why; empty: they are not", goclaw.Pause{}),

@@ -21,7 +21,7 @@ func (s *server) contextRoutes() []route {
 			Query: []openapi.Param{
 				sessionKey("session", "whose next turn"), {Name: "agent", About: "whose main session"}, {Name: "run", About: "the prompt that this run was sent"},
 				{Name: "definition", About: "of a worker that the session would start by it"},
-				{Name: "input", Length: 64 << 10, About: "that worker's input, JSON"},
+				{Name: "input", Length: 8 << 10, About: "that worker's input, JSON"},
 			},
 			Answers: ok("the prompt", goclaw.PromptReport{}), Errors: []int{http.StatusNotFound},
 		}},

@@ -206,3 +206,59 @@ func TestStalledClientHoldsNobodyUp(t *testing.T) {
 	for range quick { //nolint:revive // until it has ended
 	}
 }
+
+func TestRunEvents(t *testing.T) {
+	run := worker("r1", mainKey)
+	f := &fake{logs: map[string]goclaw.RunLog{"r1": {Run: run}}, follow: make(chan goclaw.Notice, 8)}
+	f.follow <- goclaw.Notice{Kind: goclaw.NoticeEvent, RunID: "r1", Event: &goclaw.Event{Seq: 6, Kind: goclaw.EventWaiting, At: 1}}
+	f.follow <- goclaw.Notice{Kind: goclaw.NoticeText, RunID: "r1", Text: "a\nb", Seq: 7}
+	ended := goclaw.Run{ID: "r1", State: goclaw.StateCompleted}
+	f.follow <- goclaw.Notice{Kind: goclaw.NoticeRun, RunID: "r1", Run: &ended}
+	close(f.follow)
+	w := ask(gateway(f), "GET", "/api/runs/r1/events?after=3", "", map[string]string{"Last-Event-ID": "5"})
+	if w.Code != 200 || w.Header().Get("Content-Type") != "text/event-stream" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+	blocks := strings.Split(w.Body.String(), "\n\n")
+	if len(blocks) != 5 || !strings.HasPrefix(blocks[3], "event: end\ndata: {\"runId\":\"r1\"") {
+		t.Fatalf("%q", blocks)
+	}
+	want := []string{
+		": open",
+		"id: 6\nevent: event\ndata: {\"seq\":6,\"kind\":\"waiting\",\"at\":1}",
+		"event: text\ndata: {\"kind\":\"text\",\"session\":\"\",\"runId\":\"r1\",\"text\":\"a\\nb\",\"seq\":7}",
+	}
+	if diff := cmp.Diff(want, blocks[:3]); diff != "" {
+		t.Error(diff)
+	}
+	for target, after := range map[string]int{"/api/runs/r1/events": -1, "/api/runs/r1/events?after=0": 0, "/api/runs/r1/events?after=9": 9} {
+		f.follow = make(chan goclaw.Notice)
+		close(f.follow)
+		f.asked = nil
+		ask(gateway(f), "GET", target, "", nil)
+		if diff := cmp.Diff([]any{[]any{"r1", after}}, f.asked); diff != "" {
+			t.Errorf("%s: %s", target, diff)
+		}
+	}
+	if w := ask(gateway(f), "GET", "/api/runs/nope/events", "", nil); w.Code != 404 {
+		t.Errorf("%d", w.Code)
+	}
+	if w := ask(gateway(f), "GET", "/api/runs/r1/events", "", map[string]string{"Last-Event-ID": "x"}); w.Code != 400 || !strings.Contains(w.Body.String(), "Last-Event-ID") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+func TestFollowingEndsWithItsClient(t *testing.T) {
+	f := &fake{logs: map[string]goclaw.RunLog{"r1": {Run: worker("r1", mainKey)}}, follow: make(chan goclaw.Notice)}
+	srv := serve(t, gateway(f))
+	ctx, cancel := context.WithCancel(t.Context())
+	req, _ := http.NewRequestWithContext(ctx, "GET", srv.URL+"/api/runs/r1/events", nil)
+	req.Header.Set("Authorization", "Bearer "+token)
+	res, err := srv.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	res.Body.Close()
+	srv.Close() // waits for the handler, goleak for what it started
+}

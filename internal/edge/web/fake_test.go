@@ -32,6 +32,7 @@ type fake struct {
 	receive func(context.Context, goclaw.Inbound) (goclaw.Receipt, error)
 	await   func(ctx context.Context, run string, workers bool) (goclaw.Outcome, error)
 	wait    func(ctx context.Context, run string) (goclaw.Run, error)
+	follow  chan goclaw.Notice
 	places  map[string]int
 	refusal goclaw.SpawnReply
 	parked  []goclaw.Parked
@@ -163,6 +164,34 @@ func (f *fake) WaitRun(ctx context.Context, id string) (goclaw.Run, error) {
 	return f.find(id)
 }
 
+// Follow passes on what the test sends, and notes when it is over.
+func (f *fake) Follow(ctx context.Context, id string, after int) (<-chan goclaw.Notice, error) {
+	f.note([]any{id, after})
+	if _, err := f.find(id); err != nil {
+		return nil, err
+	}
+	out := make(chan goclaw.Notice)
+	go func() {
+		defer close(out)
+		for {
+			select {
+			case n, open := <-f.follow:
+				if !open {
+					return
+				}
+				select {
+				case out <- n:
+				case <-ctx.Done():
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out, nil
+}
+
 func (f *fake) find(id string) (goclaw.Run, error) {
 	log, err := f.RunLog(context.Background(), id)
 	return log.Run, err
@@ -242,6 +271,24 @@ func (f *fake) Sessions(context.Context) ([]goclaw.Session, error) {
 		all = append(all, goclaw.Session{Key: key, Agent: key.Agent})
 	}
 	return all, f.fail
+}
+
+func (f *fake) ResetSession(_ context.Context, key goclaw.SessionKey) (goclaw.Session, error) {
+	f.note([2]string{"reset", key.String()})
+	return goclaw.Session{Key: key, Agent: key.Agent, ResetAt: 3}, f.fail
+}
+
+func (f *fake) Definitions(_ context.Context, agent string) ([]goclaw.DefinitionReport, error) {
+	f.note([2]string{"definitions", agent})
+	return []goclaw.DefinitionReport{{Kind: "definition", Name: "one", Status: goclaw.DefinitionOK}}, f.fail
+}
+
+func (f *fake) Definition(_ context.Context, agent, name string) (goclaw.DefinitionReport, error) {
+	f.note([3]string{"definition", agent, name})
+	if name != "one" {
+		return goclaw.DefinitionReport{}, fmt.Errorf("definition %q: %w", name, goclaw.ErrNotFound)
+	}
+	return goclaw.DefinitionReport{Kind: "definition", Name: "one", Body: "text"}, f.fail
 }
 
 func (f *fake) History(_ context.Context, key goclaw.SessionKey) ([]goclaw.RunLog, error) {

@@ -46,6 +46,16 @@ type Runs interface {
 	Cancel(ctx context.Context, id, why string) ([]goclaw.Run, error)
 }
 
+// Follower tells what happens to one run.
+type Follower interface {
+	// Follow tells the events of a run after the one numbered after (-1: all),
+	// in order and each once, as goclaw.NoticeEvent, other notices of it
+	// between them, and last a goclaw.NoticeRun with the ended run. The channel
+	// is closed then, soon after ctx ends, or if the record can't be read. A
+	// slow reader holds nobody up.
+	Follow(ctx context.Context, id string, after int) (<-chan goclaw.Notice, error)
+}
+
 // Queue tells when runs have their turn, and when they are over.
 type Queue interface {
 	// Positions tells the places in the queue, from 1, of those of the runs
@@ -92,6 +102,9 @@ type Spending interface {
 // Sessions answers questions about conversations.
 type Sessions interface {
 	Sessions(ctx context.Context) ([]goclaw.Session, error)
+	// ResetSession makes a conversation begin anew: what came before is kept,
+	// but not shown to the model.
+	ResetSession(ctx context.Context, key goclaw.SessionKey) (goclaw.Session, error)
 	// History returns a session's runs with their events, oldest first.
 	History(ctx context.Context, key goclaw.SessionKey) ([]goclaw.RunLog, error)
 }
@@ -116,12 +129,14 @@ type Backend interface {
 	Conversations
 	Callers
 	Runs
+	Follower
 	Queue
 	Workers
 	Artifacts
 	Parking
 	Spending
 	Sessions
+	Definitions
 	Inspector
 }
 
@@ -216,7 +231,10 @@ func New(o Options) http.Handler {
 // handler.
 func (s *server) routes() []route {
 	return slices.Concat(
-		s.healthRoutes(), s.v1Routes(), s.messageRoutes(), s.runRoutes(), s.workerRoutes(), s.eventRoutes(), s.sessionRoutes(),
-		s.artifactRoutes(), s.parkedRoutes(), s.spendRoutes(), s.contextRoutes(), s.documentRoutes(), s.loginRoutes(), s.cronRoutes(),
+		s.healthRoutes(), s.documentRoutes(), s.loginRoutes(), s.v1Routes(),
+		s.messageRoutes(), s.sessionRoutes(), s.eventRoutes(),
+		s.runRoutes(), s.workerRoutes(), s.artifactRoutes(), s.parkedRoutes(),
+		s.definitionRoutes(), s.contextRoutes(),
+		s.cronRoutes(), s.spendRoutes(),
 	)
 }

@@ -2,6 +2,8 @@ package web
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"net/http"
 
@@ -34,14 +36,15 @@ func (s *server) workerRoutes() []route {
 		{pattern: "POST /api/runs", handle: s.spawnRun, op: openapi.Operation{
 			ID: "spawnRun", Tag: "workers", Summary: "Start a worker",
 			About:   "A definition runs if agent names one. On behalf of a session, announce is each or none. A refusal by policy (depth, children, allowAgents) is a 403.",
-			Headers: key, Body: spawnBody{}, Answers: accepted,
+			Headers: key, Body: spawnBody{}, Answers: accepted, Errors: []int{http.StatusUnprocessableEntity},
 		}},
 		{pattern: "POST /api/flows", handle: s.runFlow, op: openapi.Operation{
-			ID: "runFlow", Tag: "workers", Summary: "Start a flow", Headers: key, Body: flowBody{}, Answers: accepted,
+			ID: "runFlow", Tag: "workers", Summary: "Start a flow", Headers: key, Body: flowBody{},
+			Answers: accepted, Errors: []int{http.StatusUnprocessableEntity},
 		}},
 		{pattern: "POST /api/runs/{id}/steer", handle: s.steerRun, op: openapi.Operation{
 			ID: "steerRun", Tag: "workers", Summary: "Send a message to a worker under way", Path: id, Headers: key, Body: steerBody{},
-			Answers: ok("the run", goclaw.Run{}), Errors: []int{http.StatusNotFound, http.StatusConflict},
+			Answers: ok("the run", goclaw.Run{}), Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity},
 		}},
 		{pattern: "POST /api/runs/{id}/resume", handle: s.resumeRun, op: openapi.Operation{
 			ID: "resumeRun", Tag: "workers", Summary: "Let a run go on that waits for a person", Path: id, Body: struct{}{}, Optional: true,
@@ -53,7 +56,7 @@ func (s *server) workerRoutes() []route {
 // idempotencyKey is the header by which a request that is sent again is known.
 func idempotencyKey(field string) openapi.Param {
 	p := openapi.Param{Name: "Idempotency-Key", Length: 255, Pattern: "^[ -~]+$",
-		About: "names this request: sent again with the same key it takes effect once, and is answered like the first"}
+		About: "names this request: sent again with the same key it takes effect once, and is answered like the first; another request with that key is a 422"}
 	if field != "" {
 		p.About += "; the field " + field + " does the same, and wins"
 	}
@@ -73,6 +76,9 @@ func (s *server) spawnRun(w http.ResponseWriter, r *http.Request) {
 	}
 	if body.Session.IsZero() {
 		body.Session = goclaw.MainKey(s.Agents[0])
+	}
+	if once(r) != "" {
+		body.Digest = digest(body)
 	}
 	reply, err := s.Backend.Spawn(r.Context(), body.Session, body.SpawnRequest, once(r))
 	s.accepted(w, r, reply, err)
@@ -104,6 +110,16 @@ func (s *server) accepted(w http.ResponseWriter, r *http.Request, reply goclaw.S
 	default:
 		writeJSON(w, http.StatusAccepted, reply)
 	}
+}
+
+// digest tells requests apart that name the same idempotency key.
+func digest(body any) string {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return "" // it came from JSON
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 // once is the key by which a request that is sent again is known.

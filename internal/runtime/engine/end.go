@@ -58,9 +58,7 @@ func (j *job) close(a turn.Action, ending goclaw.Ending, last []goclaw.Event) er
 	if err := j.persist(func(ctx context.Context) error { return j.e.o.Store.End(ctx, j.fence, ending) }); err != nil {
 		return fmt.Errorf("end run: %w", err)
 	}
-	for _, ev := range ending.Events {
-		j.state = turn.Apply(j.state, ev)
-	}
+	j.recorded(ending.Events)
 	j.e.publishRun(r)
 	j.after(stopped)
 	return nil

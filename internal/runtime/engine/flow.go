@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,7 +79,14 @@ func (e *Engine) RunFlow(ctx context.Context, key goclaw.SessionKey, f flow.Flow
 	if once != "" {
 		once = "flow:" + key.String() + ":" + once
 	}
-	return e.acceptWorker(ctx, in, q, flowing(worker.Profile, blob), []goclaw.Blob{blob}, nil, once)
+	reply, err := e.acceptWorker(ctx, in, q, flowing(worker.Profile, blob), []goclaw.Blob{blob}, nil, once)
+	if once == "" || err != nil || reply.RunID == "" {
+		return reply, err
+	}
+	if run, err := e.o.Store.Run(ctx, reply.RunID); err != nil || run.Profile.Spec != blob.SHA256 {
+		return goclaw.SpawnReply{}, cmp.Or(err, goclaw.ErrReused)
+	}
+	return reply, nil
 }
 
 // flow goes on with a flow: it starts what can be started, waits without a slot

@@ -368,12 +368,18 @@ func (j *job) append(events []goclaw.Event, b goclaw.Batch) error {
 	if err := j.persist(func(ctx context.Context) error { return j.e.o.Store.Append(ctx, j.fence, b) }); err != nil {
 		return err
 	}
-	for _, ev := range b.Events {
-		j.state = turn.Apply(j.state, ev)
-	}
+	j.recorded(b.Events)
 	j.e.bell.ring() // what was held for a call is free again
 	j.publishUsage()
 	return nil
+}
+
+// recorded folds in what the store has taken, and shows it; j.mu is held.
+func (j *job) recorded(events []goclaw.Event) {
+	for _, ev := range events {
+		j.state = turn.Apply(j.state, ev)
+		j.e.o.Publish(goclaw.Notice{Kind: goclaw.NoticeEvent, Session: j.r.Session, RunID: j.r.ID, Event: &ev})
+	}
 }
 
 func (j *job) usageWith(events []goclaw.Event) goclaw.Usage {

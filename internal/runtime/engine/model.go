@@ -98,9 +98,10 @@ func (j *job) show(live bool) (show func(goclaw.Delta), rest func()) {
 		return func(goclaw.Delta) {}, func() {}
 	}
 	var tag turn.Untagger
+	next := j.state.Next
 	publish := func(d goclaw.Delta) {
 		if d.Text != "" {
-			j.e.o.Publish(goclaw.Notice{Kind: d.Kind, Session: j.r.Session, RunID: j.r.ID, Text: d.Text})
+			j.e.o.Publish(goclaw.Notice{Kind: d.Kind, Session: j.r.Session, RunID: j.r.ID, Text: d.Text, Seq: next})
 		}
 	}
 	show = func(d goclaw.Delta) {

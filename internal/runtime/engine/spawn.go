@@ -86,6 +86,7 @@ func (e *Engine) stored(ctx context.Context, in goclaw.Invocation, q goclaw.Spaw
 }
 
 func (e *Engine) acceptWorker(ctx context.Context, in goclaw.Invocation, q goclaw.SpawnRequest, profile goclaw.Profile, blobs []goclaw.Blob, fence *goclaw.Fence, known string) (goclaw.SpawnReply, error) {
+	profile.Asked = q.Digest
 	run := goclaw.Run{
 		Session: goclaw.SubagentKey(profile.Agent, e.o.NewID()), Trigger: goclaw.TriggerSpawn,
 		Requester: in.Session, Parent: in.Fence.Run, Depth: in.Depth + 1, Root: in.Root, Lane: in.Lane,
@@ -228,7 +229,7 @@ func (e *Engine) Submit(ctx context.Context, in goclaw.Inbound) (goclaw.Run, err
 	if err != nil {
 		return goclaw.Run{}, err
 	}
-	profile.Pinned, profile.Message = in.Model != "", in.MessageID
+	profile.Pinned, profile.Message, profile.Asked = in.Model != "", in.MessageID, in.Digest
 	if err := e.offer(&profile, in.Caller); err != nil {
 		return goclaw.Run{}, err
 	}

@@ -76,6 +76,7 @@ func (j *job) suspend(w goclaw.WaitingEvent, seen int) error {
 	if err := j.persist(func(ctx context.Context) error { return j.e.o.Store.Suspend(ctx, j.fence, s) }); err != nil {
 		return err
 	}
+	j.recorded(s.Events)
 	r := j.r
 	r.State, r.WaitsFor, r.WakeAt, r.Usage = goclaw.StateWaiting, w.For, w.Until, j.state.Usage
 	j.e.publishRun(r)

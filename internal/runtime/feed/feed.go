@@ -115,7 +115,7 @@ func (s *subscription) offer(n goclaw.Notice) {
 // joinable reports whether b only continues the text of a.
 func joinable(a, b goclaw.Notice) bool {
 	return (a.Kind == goclaw.NoticeText || a.Kind == goclaw.NoticeThinking) &&
-		a.Kind == b.Kind && a.RunID == b.RunID && a.Session == b.Session &&
+		a.Kind == b.Kind && a.RunID == b.RunID && a.Seq == b.Seq && a.Session == b.Session &&
 		len(a.Text)+len(b.Text) <= joinMax
 }
 

@@ -37,7 +37,18 @@ func (g *Gateway) Spawn(ctx context.Context, key goclaw.SessionKey, q goclaw.Spa
 	if q.Announce != "" && q.Announce != goclaw.AnnounceNone && q.Announce != goclaw.AnnounceEach {
 		return goclaw.SpawnReply{}, goclaw.BadRequest(fmt.Sprintf("announce %q: want each or none", q.Announce))
 	}
-	return g.o.Runner.SpawnFor(ctx, key, q, once)
+	reply, err := g.o.Runner.SpawnFor(ctx, key, q, once)
+	if err != nil || reply.RunID == "" || q.Digest == "" {
+		return reply, err
+	}
+	run, err := g.o.Record.Run(ctx, reply.RunID)
+	if err == nil {
+		err = same(run, q.Digest)
+	}
+	if err != nil {
+		return goclaw.SpawnReply{}, err
+	}
+	return reply, nil
 }
 
 // RunFlow starts the flow of a file, named for messages, on behalf of a session.
@@ -73,6 +84,9 @@ func (g *Gateway) Steer(ctx context.Context, id, text, once string) (goclaw.Run,
 	}
 	if once != "" {
 		once = "steer:user:" + run.ID + ":" + once
+		if err := g.sameMessage(ctx, run, once, text); err != nil {
+			return goclaw.Run{}, err
+		}
 	}
 	run, err = g.o.Runner.Steer(ctx, run.ID, text, byUser, once)
 	if errors.Is(err, goclaw.ErrEnded) {

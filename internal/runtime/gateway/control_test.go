@@ -351,3 +351,64 @@ func TestRunFlow(t *testing.T) {
 		}
 	}
 }
+
+func TestAKeyIsOfOneRequest(t *testing.T) {
+	d := newDesk(t)
+	say := func(text, digest string) error {
+		_, err := d.Receive(t.Context(), goclaw.Inbound{Session: mainKey, Text: text, Key: "k", Digest: digest})
+		return err
+	}
+	if err := errors.Join(say("a", "1"), say("a", "1"), say("a", "")); err != nil {
+		t.Error(err)
+	}
+	if err := say("b", "2"); !errors.Is(err, goclaw.ErrReused) {
+		t.Errorf("another message: %v", err)
+	}
+	spawn := func(digest string) error {
+		_, err := d.Spawn(t.Context(), mainKey, goclaw.SpawnRequest{Task: "t", Digest: digest}, "k")
+		return err
+	}
+	if err := errors.Join(spawn("1"), spawn("1")); err != nil {
+		t.Error(err)
+	}
+	if err := spawn("2"); !errors.Is(err, goclaw.ErrReused) {
+		t.Errorf("another worker: %v", err)
+	}
+	d = newDesk(t)
+	worker := d.spawn(d.begin(d.say("go").ID), "w", goclaw.AnnounceNone)
+	steer := func(text string) error {
+		_, err := d.Steer(t.Context(), worker.ID, text, "k")
+		return err
+	}
+	if err := errors.Join(steer("left"), steer("left")); err != nil {
+		t.Error(err)
+	}
+	if err := steer("right"); !errors.Is(err, goclaw.ErrReused) {
+		t.Errorf("another word to it, still pending: %v", err)
+	}
+	run := d.begin(worker.ID)
+	item := "steer:user:" + run.ID + ":k"
+	d.append(run, goclaw.Batch{Consume: []string{item}, Events: []goclaw.Event{
+		{Kind: goclaw.EventInput, Input: &goclaw.InputEvent{Message: goclaw.Text(goclaw.RoleUser, "go left"), Inbox: []string{item}}},
+	}})
+	if err := steer("left"); err != nil {
+		t.Error(err)
+	}
+	if err := steer("right"); !errors.Is(err, goclaw.ErrReused) {
+		t.Errorf("another word to it, read: %v", err)
+	}
+}
+
+func TestResetSession(t *testing.T) {
+	d := newDesk(t)
+	run := d.end(d.say("hello").ID, ending{result: "hi"})
+	s, err := d.ResetSession(t.Context(), mainKey)
+	if err != nil || s.Key != mainKey || s.ResetAt < run.Ordinal {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for _, key := range []goclaw.SessionKey{goclaw.SubagentKey("main", "x"), goclaw.MainKey("nobody")} {
+		if _, err := d.ResetSession(t.Context(), key); !goclaw.IsBadRequest(err) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}

@@ -78,7 +78,7 @@ func (r *runner) Submit(ctx context.Context, in goclaw.Inbound) (goclaw.Run, err
 		return goclaw.Run{}, r.fail
 	}
 	return r.accept(ctx, goclaw.Run{
-		Session: in.Session, Trigger: goclaw.TriggerUser, Task: in.Text, Profile: goclaw.Profile{Model: in.Model},
+		Session: in.Session, Trigger: goclaw.TriggerUser, Task: in.Text, Profile: goclaw.Profile{Model: in.Model, Asked: in.Digest},
 	}, in.Key)
 }
 
@@ -95,7 +95,7 @@ func (r *runner) SpawnFor(ctx context.Context, key goclaw.SessionKey, q goclaw.S
 		return goclaw.Forbidden(r.refuse), nil
 	}
 	run, err := r.accept(ctx, goclaw.Run{
-		Session: goclaw.SubagentKey(key.Agent, fmt.Sprint("by-hand-", len(r.spawned))), Trigger: goclaw.TriggerSpawn, Requester: key, Depth: 1, Task: q.Task,
+		Session: goclaw.SubagentKey(key.Agent, fmt.Sprint("by-hand-", len(r.spawned))), Trigger: goclaw.TriggerSpawn, Requester: key, Depth: 1, Task: q.Task, Profile: goclaw.Profile{Asked: q.Digest},
 	}, once)
 	return goclaw.SpawnReply{Status: "accepted", RunID: run.ID}, err
 }

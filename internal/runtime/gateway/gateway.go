@@ -107,6 +107,13 @@ type Shelf interface {
 	Blob(ctx context.Context, sha string) ([]byte, error)
 }
 
+// Library knows the definitions of workers, as they are now. An agent or a name
+// that is not there is goclaw.ErrNotFound.
+type Library interface {
+	Definitions(agent string) ([]goclaw.DefinitionReport, error)
+	Definition(agent, name string) (goclaw.DefinitionReport, error)
+}
+
 // Feed is the live view.
 type Feed interface {
 	Subscribe(ctx context.Context, match func(goclaw.Notice) bool) <-chan goclaw.Notice
@@ -118,6 +125,7 @@ type Options struct {
 	Explainer Explainer
 	Record    Record
 	Feed      Feed
+	Library   Library
 
 	// ResolveModel checks a model that a person names.
 	ResolveModel func(string) (string, error)
@@ -126,6 +134,9 @@ type Options struct {
 	// Idle reports that no process executes runs now: what is on record as
 	// running was interrupted. nil means never.
 	Idle func() bool
+	// Elsewhere reports that another process may hold the run, so that its
+	// notices don't come to Feed; nil means never.
+	Elsewhere func(goclaw.Run) bool
 	// Status describes the process; the gateway adds nothing to it.
 	Status func(context.Context) (goclaw.Status, error)
 	Log    *slog.Logger
@@ -175,6 +186,9 @@ func (g *Gateway) Receive(ctx context.Context, in goclaw.Inbound) (goclaw.Receip
 		}
 	}
 	run, err := g.o.Runner.Submit(ctx, in)
+	if err == nil {
+		err = same(run, in.Digest)
+	}
 	if err != nil {
 		return goclaw.Receipt{}, err
 	}

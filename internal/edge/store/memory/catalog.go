@@ -65,6 +65,7 @@ func selects(f goclaw.RunFilter, r *record) bool {
 		(f.Requester.IsZero() || r.Requester == f.Requester) &&
 		(f.Parent == "" || r.Parent == f.Parent) &&
 		(f.Root == "" || r.Root == f.Root) &&
+		(f.Before == 0 || r.Ordinal < f.Before) &&
 		(len(f.Triggers) == 0 || slices.Contains(f.Triggers, r.Trigger)) &&
 		(!f.Active || !r.State.Ended()) && (!f.Ended || r.State.Ended())
 }

@@ -65,6 +65,9 @@ func (s *Store) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, err
 	if f.Root != "" {
 		and("root = $%d", f.Root)
 	}
+	if f.Before != 0 {
+		and("ordinal < $%d", f.Before)
+	}
 	if len(f.Triggers) > 0 {
 		and("trigger = ANY($%d)", f.Triggers)
 	}

@@ -80,6 +80,9 @@ func (s *Store) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, err
 	if f.Root != "" {
 		and("root = ?", f.Root)
 	}
+	if f.Before != 0 {
+		and("ordinal < ?", f.Before)
+	}
 	if len(f.Triggers) > 0 {
 		values := make([]any, len(f.Triggers))
 		for i, t := range f.Triggers {

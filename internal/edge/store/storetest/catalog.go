@@ -70,6 +70,8 @@ func testRuns(w *world) {
 		{goclaw.RunFilter{}, "b1 c2 c1 c0 parent"},
 		{goclaw.RunFilter{Limit: 2}, "b1 c2"},
 		{goclaw.RunFilter{Session: goclaw.MainKey("a")}, "parent"},
+		{goclaw.RunFilter{Before: w.find("c1").Ordinal}, "c0 parent"},
+		{goclaw.RunFilter{Before: w.find("c2").Ordinal, Requester: parent.Session, Limit: 1}, "c1"},
 		{goclaw.RunFilter{Requester: parent.Session}, "c2 c1 c0"},
 		{goclaw.RunFilter{Parent: "parent", Limit: 1}, "c2"},
 		{goclaw.RunFilter{Triggers: []goclaw.Trigger{goclaw.TriggerUser, goclaw.TriggerCron}}, "b1 parent"},

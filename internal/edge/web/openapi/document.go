@@ -231,7 +231,9 @@ func (b *builder) failures(r Route, op *operation) error {
 	may := map[int]string{
 		http.StatusForbidden:           "the Host or the Origin is not allowed",
 		http.StatusInternalServerError: "the gateway failed",
-		http.StatusServiceUnavailable:  "the gateway is stopping, or not ready",
+		http.StatusServiceUnavailable:  "the gateway is stopping, not ready, or has too much to do",
+		http.StatusRequestURITooLong:   "the address is too long",
+		http.StatusTooManyRequests:     "too many requests, or too many wrong tokens: Retry-After says how long to wait",
 	}
 	if !r.Open {
 		may[http.StatusUnauthorized] = "the token is missing or wrong"

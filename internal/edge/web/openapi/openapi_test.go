@@ -24,6 +24,7 @@ func operation() openapi.Operation {
 			{Name: "limit", Type: openapi.Number, Least: 1, Most: 10},
 			{Name: "kind", Type: openapi.Choice, Repeated: true, Choices: []string{"a", "b"}},
 			openapi.Param{Name: "run"}.Must(), {Name: "short", Length: 2},
+			{Name: "day", Pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
 		},
 		Headers: []openapi.Param{{Name: "Idempotency-Key", Length: 8}},
 		Answers: []openapi.Answer{{Status: 204}},
@@ -52,6 +53,9 @@ func TestReadRefuses(t *testing.T) {
 		{"run=1&session=x", "p", "", "session"},
 		{"run=1&active=perhaps", "p", "", "active"},
 		{"run=1&limit=0", "p", "", "limit"},
+		{"run=1&limit=", "p", "", "limit"},
+		{"run=1&session=", "p", "", "session"},
+		{"run=1&day=2026-1-1", "p", "", "day"},
 		{"run=1&limit=11", "p", "", "limit"},
 		{"run=1&limit=99999999999999999999", "p", "", "limit"},
 		{"run=1&kind=a&kind=c", "p", "", "kind"},
@@ -79,7 +83,7 @@ func TestRead(t *testing.T) {
 		strings.Join(v["kind"], "") != "ab" || v.Text("id") != "p" || v.Text("Idempotency-Key") != "k" {
 		t.Errorf("%v", v)
 	}
-	v, err = read("run=r&limit=&session=", "p", "")
+	v, err = read("run=r&short=", "p", "")
 	if err != nil || v.Number("limit") != 0 || !v.Key("session").IsZero() || v.Flag("active") || v.Text("short") != "" {
 		t.Errorf("%v %v", v, err)
 	}
@@ -196,6 +200,9 @@ func TestEnumsAreComplete(t *testing.T) {
 		N goclaw.CronTarget
 		O goclaw.MissedPolicy
 		P goclaw.MemorySource
+		Q goclaw.DefinitionStatus
+		R goclaw.ProblemLevel
+		S goclaw.RuleAction
 	}
 	op := openapi.Operation{ID: "x", Tag: "t", Summary: "s", Answers: []openapi.Answer{{Status: 200, Body: all{}}}}
 	doc, err := openapi.Document(info(), []openapi.Route{{Pattern: "GET /x", Operation: op}})
@@ -227,7 +234,7 @@ func rootConstants(t *testing.T) map[string][]string {
 	t.Helper()
 	const root = "../../../../"
 	found := map[string][]string{}
-	for _, file := range []string{"run.go", "event.go", "message.go", "provider.go", "cron.go", "memory.go"} {
+	for _, file := range []string{"run.go", "event.go", "message.go", "provider.go", "cron.go", "memory.go", "definition.go"} {
 		f, err := parser.ParseFile(token.NewFileSet(), root+file, nil, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@ package openapi
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,11 +37,11 @@ type Param struct {
 	Least   int
 	Most    int
 	Choices []string
-	Length  int    // of a text, at most, in bytes; 0: maxLength
-	Pattern string // of a text, for the document
+	Length  int    // of a text, at most, in characters; 0: maxLength
+	Pattern string // of a text
 }
 
-// maxLength bounds a text that has no other bound.
+// maxLength bounds a text that has no other bound, in characters.
 const maxLength = 1024
 
 // Must is p as one that is required.
@@ -65,6 +66,9 @@ func (p Param) schema() *jsonschema.Schema {
 		}
 	default:
 		s.Pattern, s.MaxLength = p.Pattern, jsonschema.Ptr(p.length())
+		if p.Required {
+			s.MinLength = jsonschema.Ptr(1)
+		}
 	}
 	if p.Repeated {
 		return &jsonschema.Schema{Type: "array", Items: s}
@@ -118,8 +122,14 @@ func (p Param) check(v string) error {
 			return p.invalid("%q is none of %s", v, strings.Join(p.Choices, ", "))
 		}
 	default:
-		if len(v) > p.length() {
-			return p.invalid("at most %d bytes are allowed, these are %d", p.length(), len(v))
+		if n := utf8.RuneCountInString(v); n > p.length() {
+			return p.invalid("at most %d characters are allowed, these are %d", p.length(), n)
+		}
+		if p.Pattern == "" {
+			return nil
+		}
+		if ok, err := regexp.MatchString(p.Pattern, v); err != nil || !ok {
+			return p.invalid("%q does not match %s: want %s", v, p.Pattern, p.About)
 		}
 	}
 	return nil
@@ -130,7 +140,7 @@ type Values map[string][]string
 
 // Read checks what was given: query by the rule that nothing unknown is
 // accepted, lest a misspelt filter selects everything; of the headers only
-// those that are declared. An empty value in a query is as none.
+// those that are declared.
 func (o Operation) Read(query url.Values, path func(string) string, header func(string) []string) (Values, error) {
 	values := Values{}
 	for name := range query {
@@ -144,19 +154,17 @@ func (o Operation) Read(query url.Values, path func(string) string, header func(
 		}
 	}
 	for _, p := range o.Query {
-		if err := values.take(p, slices.DeleteFunc(slices.Clone(query[p.Name]), isEmpty)); err != nil {
+		if err := values.take(p, query[p.Name]); err != nil {
 			return nil, err
 		}
 	}
 	for _, p := range o.Headers {
-		if err := values.take(p, slices.DeleteFunc(slices.Clone(header(p.Name)), isEmpty)); err != nil {
+		if err := values.take(p, header(p.Name)); err != nil {
 			return nil, err
 		}
 	}
 	return values, nil
 }
-
-func isEmpty(s string) bool { return s == "" }
 
 func known(params []Param) string {
 	if len(params) == 0 {
@@ -171,7 +179,7 @@ func known(params []Param) string {
 
 func (v Values) take(p Param, given []string) error {
 	switch {
-	case len(given) == 0 && p.Required:
+	case p.Required && strings.Join(given, "") == "":
 		return &Invalid{p.Name, fmt.Sprintf("parameter %q is required: %s", p.Name, p.About)}
 	case len(given) > 1 && !p.Repeated:
 		return &Invalid{p.Name, fmt.Sprintf("parameter %q is given twice", p.Name)}

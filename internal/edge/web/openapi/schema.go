@@ -52,6 +52,9 @@ func nouns() map[reflect.Type]*jsonschema.Schema {
 	enum(m, "what a notice tells", goclaw.NoticeRun, goclaw.NoticeText, goclaw.NoticeThinking, goclaw.NoticeReset,
 		goclaw.NoticeToolCall, goclaw.NoticeToolResult, goclaw.NoticeUsage, goclaw.NoticeRetry, goclaw.NoticeWarning,
 		goclaw.NoticeCompact, goclaw.NoticeEvent, goclaw.NoticeLag)
+	enum(m, "whether a definition can be used", goclaw.DefinitionOK, goclaw.DefinitionWarning, goclaw.DefinitionDegraded, goclaw.DefinitionRejected)
+	enum(m, "how much a problem weighs", goclaw.LevelNotice, goclaw.LevelWarning, goclaw.LevelDegrade, goclaw.LevelError)
+	enum(m, "what a rule says about a call", goclaw.RuleAllow, goclaw.RuleAsk, goclaw.RuleDeny)
 	enum(m, "who speaks", goclaw.RoleUser, goclaw.RoleAssistant)
 	enum(m, "which field of a part is set", goclaw.PartText, goclaw.PartThinking, goclaw.PartToolCall, goclaw.PartToolResult)
 	enum(m, "why a model stopped", goclaw.StopEnd, goclaw.StopTools, goclaw.StopMaxTokens, goclaw.StopSequence, goclaw.StopRefusal, "")

@@ -111,7 +111,7 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	right := keys.redeem(r.URL.Query().Get("code"), now)
+	right := keys.redeem(given(r).Text("code"), now)
 	if wait := s.guesses.judge(r.RemoteAddr, right, now); wait > 0 {
 		writeFailure(w, r, *locked(wait))
 		return

@@ -67,20 +67,21 @@ func (e *Exporter) Observe(n goclaw.Notice) {
 	}
 }
 
-// Run sends until ctx ends, and then what has ended before.
+// Run sends until ctx ends, and then, for a moment, what has ended before.
 func (e *Exporter) Run(ctx context.Context) {
-	for {
+	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, cancel) })
+	defer stop()
+	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-			rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
-			defer cancel()
-			for batch := e.more(nil); len(batch) > 0 && rest.Err() == nil; batch = e.more(nil) {
-				e.send(rest, batch)
-			}
-			return
 		case run := <-e.ended:
-			e.send(ctx, e.more([]string{run}))
+			e.send(sending, e.more([]string{run}))
 		}
+	}
+	for batch := e.more(nil); len(batch) > 0 && sending.Err() == nil; batch = e.more(nil) {
+		e.send(sending, batch)
 	}
 }
 

@@ -145,6 +145,9 @@ type Options struct {
 
 	Limits Limits
 
+	// Metrics counts requests and answers GET /metrics; nil: there are none.
+	Metrics Metrics
+
 	// NewToken makes another token and stores it, for whoever asks that the
 	// present one end. Nil: it can't be changed.
 	NewToken func(context.Context) (string, error)
@@ -217,6 +220,6 @@ func New(o Options) http.Handler {
 func (s *server) routes() []route {
 	return slices.Concat(
 		s.healthRoutes(), s.v1Routes(), s.messageRoutes(), s.runRoutes(), s.workerRoutes(), s.eventRoutes(), s.sessionRoutes(),
-		s.artifactRoutes(), s.parkedRoutes(), s.spendRoutes(), s.contextRoutes(), s.documentRoutes(), s.loginRoutes(), s.cronRoutes(),
+		s.artifactRoutes(), s.parkedRoutes(), s.spendRoutes(), s.contextRoutes(), s.documentRoutes(), s.loginRoutes(), s.metricsRoutes(), s.cronRoutes(),
 	)
 }

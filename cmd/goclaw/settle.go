@@ -21,6 +21,8 @@ import (
 	"goclaw/internal/edge/provider/anthropic"
 	"goclaw/internal/edge/provider/demo"
 	"goclaw/internal/edge/provider/openai"
+	"goclaw/internal/edge/redact"
+	"goclaw/internal/edge/telemetry"
 	"goclaw/internal/edge/tool/artifact"
 	"goclaw/internal/edge/tool/sessions"
 	"goclaw/internal/edge/trust"
@@ -47,6 +49,8 @@ type settings struct {
 	tokenFrom   string // which of them
 	names       []string
 	limits      web.Limits
+	hide        *redact.Redactor
+	traces      telemetry.Options
 
 	prompting prompting
 
@@ -88,7 +92,7 @@ func (c *cli) locate() (settings, config.Config, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return settings{}, config.Config{}, usagef("state folder %s is a file; set GOCLAW_HOME to a folder", dir)
 	}
-	s := settings{home: home(dir), maxCalls: maxModelCalls, lease: c.Lease}
+	s := settings{home: home(dir), maxCalls: maxModelCalls, lease: c.Lease, hide: c.hide}
 	cfg, err := c.load(&s)
 	if err != nil {
 		return settings{}, config.Config{}, usage(err)
@@ -107,6 +111,7 @@ func (c *cli) locate() (settings, config.Config, error) {
 	if s.token, s.tokenFrom = token.Reveal(), from; from == "gateway.token" {
 		s.tokenFrom += " in " + s.source
 	}
+	s.hide.Add(s.token)
 	s.names = cfg.Gateway.Hosts
 	s.limits = web.Limits{PerSecond: cfg.Gateway.RequestsPerSecond, AtOnce: cfg.Gateway.MaxRequests}
 	if s.databaseURL, err = cfg.DatabaseURL(c.Getenv, s.secrets); err != nil {
@@ -131,6 +136,9 @@ func (c *cli) settle(s *settings, cfg config.Config) error {
 		return usage(err)
 	}
 	if err := s.addWindows(cfg); err != nil {
+		return usage(err)
+	}
+	if err := s.addTelemetry(c, cfg); err != nil {
 		return usage(err)
 	}
 	s.addPrompting(c, cfg)
@@ -179,11 +187,15 @@ func (s *settings) addModels(c *cli, cfg config.Config) error {
 		if e.KeyFrom != "" {
 			s.keys = append(s.keys, keySource{Provider: e.Name, From: e.KeyFrom})
 		}
+		s.hide.Add(e.APIKey.Reveal())
+		for _, value := range e.Headers {
+			s.hide.Add(value.Reveal())
+		}
 		p, err := provider(e)
 		if err != nil {
 			return err
 		}
-		s.models.providers[e.Name] = p
+		s.models.providers[e.Name] = discreet{p, s.hide}
 		if standard == "" {
 			standard = e.DefaultModel
 		}

@@ -211,7 +211,7 @@ type Gateway struct {
 // own environment variables do.
 type Telemetry struct {
 	OTLP    string            `json:"otlp,omitempty" format:"url" doc:"Where traces are sent by OTLP over HTTP, such as http://localhost:4318/v1/traces. Default: what OTEL_EXPORTER_OTLP_ENDPOINT says, else nowhere."`
-	Headers map[string]Secret `json:"headers,omitempty" keys:"header" doc:"Headers to send with them."`
+	Headers map[string]Sealed `json:"headers,omitempty" keys:"header" doc:"Headers to send with them."`
 	Content bool              `json:"content,omitempty" doc:"Whether prompts, replies, tool arguments and results are sent too. Default: false."`
 }
 

@@ -145,6 +145,9 @@ type Options struct {
 
 	Limits Limits
 
+	// Redact takes secrets out of the text of errors; nil leaves it as it is.
+	Redact func(string) string
+
 	// Metrics counts requests and answers GET /metrics; nil: there are none.
 	Metrics Metrics
 
@@ -197,6 +200,9 @@ func New(o Options) http.Handler {
 	}
 	if len(o.Agents) == 0 {
 		o.Agents = []string{"main"}
+	}
+	if o.Redact == nil {
+		o.Redact = func(s string) string { return s }
 	}
 	o.Limits.PerSecond = cmp.Or(o.Limits.PerSecond, defaultPerSecond)
 	o.Limits.AtOnce = cmp.Or(o.Limits.AtOnce, defaultAtOnce)

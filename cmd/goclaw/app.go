@@ -21,7 +21,9 @@ import (
 	"goclaw/internal/core/announce"
 	"goclaw/internal/core/definition"
 	"goclaw/internal/edge/client"
+	"goclaw/internal/edge/metrics"
 	"goclaw/internal/edge/page"
+	"goclaw/internal/edge/telemetry"
 	"goclaw/internal/edge/tool/artifact"
 	"goclaw/internal/edge/tool/exec"
 	"goclaw/internal/edge/tool/file"
@@ -49,11 +51,13 @@ type app struct {
 	handler  http.Handler
 	url      string // where it serves HTTP; "" until it does
 	began    time.Time
-	page     http.Handler // the web page
-	laidOut  []string     // workspaces that were fresh
-	lock     *homeLock    // nil in a process that only reads
-	idle     bool         // no process executes the home's runs; set before use
-	clock    bool         // jobs fire here; set before start
+	page     http.Handler // the web page; nil in a process that only reads
+	metrics  *metrics.Metrics
+	traces   *telemetry.Exporter // nil: nobody collects them
+	laidOut  []string            // workspaces that were fresh
+	lock     *homeLock           // nil in a process that only reads
+	idle     bool                // no process executes the home's runs; set before use
+	clock    bool                // jobs fire here; set before start
 	jobs     *cron.Service
 
 	stop     context.CancelCauseFunc
@@ -84,6 +88,7 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		return err
 	}
 	a.token.Store(&token)
+	s.hide.Add(token)
 	for _, id := range s.agentIDs() {
 		fresh, err := prepareWorkspace(s.rules.Agents[id], s.trust, a.began)
 		if err != nil {
@@ -104,7 +109,7 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 	})
 	tools := append(file.Tools(file.Options{Home: string(a.home), Shelves: s.skills.Shelves}), a.exec)
 	broker := feed.New()
-	a.publish = broker.Publish
+	a.watch(broker)
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
@@ -120,7 +125,7 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		Announce: announce.Policy{
 			Window: s.announceWindow, MaxWait: s.announceMaxWait, Attempts: s.announceAttempts, Backoff: announceBackoff,
 		},
-		Publish: broker.Publish, Hook: hook, NewID: uuid.NewString, Log: a.log,
+		Publish: a.publish, Hook: hook, NewID: uuid.NewString, Log: a.log,
 	}
 	s.prompting.into(&o, host, runtime.GOOS+"/"+runtime.GOARCH)
 	if a.engine, err = engine.New(o); err != nil {
@@ -145,12 +150,46 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		Idle:      a.alone,
 		Elsewhere: elsewhere(s, o.Owner),
 	})
-	a.page = page.Handler()
-	a.handler = web.New(web.Options{
+	surface := web.Options{
 		Token: token, NewToken: a.newToken, Limits: s.limits, Backend: gw, Crontab: a.jobs, Logger: a.log, Version: version, Ready: a.ready,
-		Agents: s.agentIDs(), Hosts: s.hosts(), Page: a.page, SignedOut: page.SignedOut(),
-	})
+		Agents: s.agentIDs(), Hosts: s.hosts(), Redact: s.hide.Text,
+	}
+	if a.lock != nil { // it may serve
+		a.page = page.Handler()
+		surface.Page, surface.SignedOut, surface.Metrics = a.page, page.SignedOut(), a.metrics
+	}
+	a.handler = web.New(surface)
 	return nil
+}
+
+// watch decides who hears of what happens: whoever follows it live, the
+// metrics of a process that may serve, and a collector of traces.
+func (a *app) watch(broker *feed.Broker) {
+	watchers := []func(goclaw.Notice){broker.Publish}
+	if a.lock != nil {
+		a.metrics = metrics.New(metrics.Options{Version: version, Tools: mainTools, Status: a.status, Log: a.log})
+		watchers = append(watchers, a.metrics.Observe)
+	}
+	if o := a.settings.traces; o.URL != "" {
+		o.Log = a.log
+		a.traces = telemetry.New(o, a.runLog)
+		watchers = append(watchers, a.traces.Observe)
+	}
+	a.publish = func(n goclaw.Notice) {
+		for _, tell := range watchers {
+			tell(n)
+		}
+	}
+}
+
+// runLog reads a run with its events.
+func (a *app) runLog(ctx context.Context, id string) (goclaw.RunLog, error) {
+	run, err := a.store.Run(ctx, id)
+	if err != nil {
+		return goclaw.RunLog{}, err
+	}
+	events, err := a.store.Events(ctx, id)
+	return goclaw.RunLog{Run: run, Events: events}, err
 }
 
 // alone reports whether no process executes the runs of this store.
@@ -186,6 +225,7 @@ func (a *app) newToken(context.Context) (string, error) {
 		return "", goclaw.BadRequest("this process does not hold the home")
 	}
 	token := newToken()
+	a.settings.hide.Add(token)
 	if err := a.home.writeToken(token); err != nil {
 		return "", err
 	}
@@ -220,7 +260,12 @@ func prepareWorkspace(a definition.Agent, trusted *trust.Store, now time.Time) (
 func (a *app) start(ctx context.Context) {
 	ctx, a.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	a.dispatch.Store(true)
+	working, finished := context.WithCancel(context.WithoutCancel(ctx))
+	if a.traces != nil {
+		a.done.Go(func() { a.traces.Run(working) }) // until the last run has ended
+	}
 	a.done.Go(func() {
+		defer finished()
 		if err := a.engine.Run(ctx); err != nil {
 			a.log.Error("the engine stopped", "err", err)
 			a.broken <- fmt.Errorf("the engine stopped: %w", err)

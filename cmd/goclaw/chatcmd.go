@@ -80,9 +80,7 @@ func (c *cli) showChat(ctx context.Context, l link, key goclaw.SessionKey) error
 			notices = append(notices, "A fresh workspace was laid out in "+dir+"; its files say who the agent is and how it works.")
 		}
 	}
-	if l.app == nil || l.app.page != nil {
-		notices = append(notices, "The same, and more to see, is in your browser: /page shows the link.")
-	}
+	notices = append(notices, "The same, and more to see, is in your browser: /page shows the link.")
 	status, err := l.Status(ctx)
 	if err != nil {
 		return err

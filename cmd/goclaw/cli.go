@@ -12,6 +12,7 @@ import (
 	"charm.land/fang/v2"
 	"github.com/spf13/cobra"
 
+	"goclaw/internal/edge/redact"
 	"goclaw/internal/edge/secret"
 )
 
@@ -23,6 +24,7 @@ type cli struct {
 	world
 	began bool          // the command line was understood
 	vault *secret.Store // see secretStore
+	hide  *redact.Redactor
 
 	config    string
 	workspace string
@@ -161,7 +163,7 @@ func (c *cli) logger(w io.Writer, level slog.Level) *slog.Logger {
 	if c.verbose {
 		level = slog.LevelInfo
 	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+	return slog.New(c.hide.Handler(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})))
 }
 
 // print writes v as one JSON object with --json, else the text.

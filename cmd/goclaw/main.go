@@ -16,6 +16,7 @@ import (
 	"time"
 	_ "time/tzdata" // zones work where the system has none
 
+	"goclaw/internal/edge/redact"
 	"goclaw/internal/edge/secret"
 	"goclaw/internal/edge/tool/exec/sandbox"
 )
@@ -50,7 +51,7 @@ type world struct {
 func run(w world) int {
 	ctx, release := untilSignal(context.Background())
 	defer release()
-	c := &cli{world: w}
+	c := &cli{world: w, hide: &redact.Redactor{}}
 	err := c.execute(ctx)
 	if err == nil {
 		return exitOK
@@ -66,7 +67,7 @@ func run(w world) int {
 		}
 	}
 	if coded.error != nil {
-		fmt.Fprintf(w.Stderr, "goclaw: %s\n", strings.ReplaceAll(coded.Error(), "\n", "\ngoclaw: "))
+		fmt.Fprintf(w.Stderr, "goclaw: %s\n", strings.ReplaceAll(c.hide.Text(coded.Error()), "\n", "\ngoclaw: "))
 	}
 	return coded.code
 }

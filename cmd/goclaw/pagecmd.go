@@ -124,13 +124,11 @@ func (a *app) pageHost() string {
 	return host
 }
 
-// tellPage says on a terminal how a browser gets in.
+// tellPage says how a browser gets in: on a terminal by a link, elsewhere in
+// the log, where no link belongs. Scripts read nothing but the ready line.
 func (c *cli) tellPage(ctx context.Context, a *app) error {
-	if a.page == nil {
-		return nil
-	}
 	if !isTerminal(c.Stdout) {
-		fmt.Fprintln(c.Stdout, "page: goclaw page prints a link that signs a browser in")
+		a.log.Info("the web page is served; goclaw page prints a link that signs a browser in", "url", "http://"+a.pageHost())
 		return nil
 	}
 	link, err := a.pageLink(ctx)

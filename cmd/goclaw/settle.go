@@ -21,7 +21,9 @@ import (
 	"goclaw/internal/edge/provider/anthropic"
 	"goclaw/internal/edge/provider/demo"
 	"goclaw/internal/edge/provider/openai"
+	"goclaw/internal/edge/redact"
 	"goclaw/internal/edge/store/sqlite"
+	"goclaw/internal/edge/telemetry"
 	"goclaw/internal/edge/tool/artifact"
 	"goclaw/internal/edge/tool/sessions"
 	"goclaw/internal/edge/trust"
@@ -48,6 +50,8 @@ type settings struct {
 	tokenFrom   string // which of them
 	names       []string
 	limits      web.Limits
+	hide        *redact.Redactor
+	traces      telemetry.Options
 
 	prompting prompting
 
@@ -90,7 +94,7 @@ func (c *cli) locate() (settings, config.Config, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return settings{}, config.Config{}, usagef("state folder %s is a file; set GOCLAW_HOME to a folder", dir)
 	}
-	s := settings{home: home(dir), maxCalls: maxModelCalls, lease: c.Lease, migrated: c.tellMigrated}
+	s := settings{home: home(dir), maxCalls: maxModelCalls, lease: c.Lease, migrated: c.tellMigrated, hide: c.hide}
 	cfg, err := c.load(&s)
 	if err != nil {
 		return settings{}, config.Config{}, usage(err)
@@ -109,6 +113,7 @@ func (c *cli) locate() (settings, config.Config, error) {
 	if s.token, s.tokenFrom = token.Reveal(), from; from == "gateway.token" {
 		s.tokenFrom += " in " + s.source
 	}
+	s.hide.Add(s.token)
 	s.names = cfg.Gateway.Hosts
 	s.limits = web.Limits{PerSecond: cfg.Gateway.RequestsPerSecond, AtOnce: cfg.Gateway.MaxRequests}
 	if s.databaseURL, err = cfg.DatabaseURL(c.Getenv, s.secrets); err != nil {
@@ -133,6 +138,9 @@ func (c *cli) settle(s *settings, cfg config.Config) error {
 		return usage(err)
 	}
 	if err := s.addWindows(cfg); err != nil {
+		return usage(err)
+	}
+	if err := s.addTelemetry(c, cfg); err != nil {
 		return usage(err)
 	}
 	s.addPrompting(c, cfg)
@@ -181,11 +189,15 @@ func (s *settings) addModels(c *cli, cfg config.Config) error {
 		if e.KeyFrom != "" {
 			s.keys = append(s.keys, keySource{Provider: e.Name, From: e.KeyFrom})
 		}
+		s.hide.Add(e.APIKey.Reveal())
+		for _, value := range e.Headers {
+			s.hide.Add(value.Reveal())
+		}
 		p, err := provider(e)
 		if err != nil {
 			return err
 		}
-		s.models.providers[e.Name] = p
+		s.models.providers[e.Name] = discreet{p, s.hide}
 		if standard == "" {
 			standard = e.DefaultModel
 		}

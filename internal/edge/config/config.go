@@ -11,6 +11,8 @@ type Config struct {
 	Context Context `json:"context" doc:"What of the workspace is put into prompts."`
 	Budget  Budget  `json:"budget" doc:"What may be spent, for all agents."`
 
+	Telemetry Telemetry `json:"telemetry" doc:"Traces of runs, for an OpenTelemetry collector."`
+
 	Database Database `json:"database" doc:"Where sessions and runs are kept."`
 
 	Skills      Skills      `json:"skills" doc:"Where skills come from, and how many of them a prompt lists."`
@@ -203,6 +205,14 @@ type Gateway struct {
 	MaxRequests       int      `json:"maxRequests,omitempty" range:"1..100000" doc:"Requests that may be under way at a time, streams included; further ones get 503. Default: 2000."`
 
 	DrainSeconds int `json:"drainSeconds,omitempty" range:"0..600" doc:"How long a gateway that stops lets the steps under way finish. Default: 10."`
+}
+
+// Telemetry says where traces of runs are sent. Without OTLP, OpenTelemetry's
+// own environment variables do.
+type Telemetry struct {
+	OTLP    string            `json:"otlp,omitempty" format:"url" doc:"Where traces are sent by OTLP over HTTP, such as http://localhost:4318/v1/traces. Default: what OTEL_EXPORTER_OTLP_ENDPOINT says, else nowhere."`
+	Headers map[string]Sealed `json:"headers,omitempty" keys:"header" doc:"Headers to send with them."`
+	Content bool              `json:"content,omitempty" doc:"Whether prompts, replies, tool arguments and results are sent too. Default: false."`
 }
 
 // Database says where the record is kept.

@@ -89,6 +89,22 @@ func (c Config) Token(getenv func(string) string, secrets Secrets) (token Secret
 	return token, "gateway.token", nil
 }
 
+// TraceHeaders are the headers that traces are sent with.
+func (c Config) TraceHeaders(secrets Secrets) (map[string]string, error) {
+	var all map[string]string
+	for name, sealed := range c.Telemetry.Headers {
+		value, _, err := sealed.open(secrets)
+		if err != nil {
+			return nil, fmt.Errorf("telemetry.headers.%s: %w", name, err)
+		}
+		if all == nil {
+			all = map[string]string{}
+		}
+		all[name] = value.Reveal()
+	}
+	return all, nil
+}
+
 // SecretNames are the secrets that the file names, with the keys that do.
 func (c Config) SecretNames() map[string][]string {
 	names := map[string][]string{}

@@ -138,6 +138,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case f.Status >= 500:
 		s.Logger.Warn("request failed", "method", r.Method, "path", r.URL.Path, "status", f.Status, "error", err)
 	}
+	f.Detail = s.Redact(f.Detail)
 	writeFailure(w, r, f)
 }
 

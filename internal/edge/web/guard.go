@@ -19,7 +19,7 @@ const maxBody = 4 << 20
 // nobody takes what was sent for the whole.
 func (s *server) recovered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		tracked := &trackedWriter{ResponseWriter: w}
+		tracked := &trackedWriter{ResponseWriter: w, status: http.StatusOK}
 		defer func() {
 			v := recover()
 			if v == nil {
@@ -40,16 +40,22 @@ func (s *server) recovered(next http.Handler) http.Handler {
 // trackedWriter knows whether the answer has begun.
 type trackedWriter struct {
 	http.ResponseWriter
-	begun bool
+	begun  bool
+	status int
 }
 
 func (w *trackedWriter) WriteHeader(status int) {
+	if !w.begun {
+		w.status = status
+	}
 	w.begun = true
 	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *trackedWriter) Write(p []byte) (int, error) {
-	w.begun = true
+	if !w.begun {
+		w.begun, w.status = true, http.StatusOK
+	}
 	return w.ResponseWriter.Write(p)
 }
 
@@ -75,6 +81,7 @@ func (s *server) guarded(open map[string]bool) http.Handler {
 		}
 		fallback, pattern := s.mux.Handler(r)
 		page := s.isPage(r, pattern)
+		defer s.counted(w, pattern, page)()
 		if !open[pattern] {
 			who, f := s.admit(r, page)
 			switch {

@@ -35,7 +35,7 @@ func (s *server) loginRoutes() []route {
 				{Status: http.StatusNoContent, About: "the link was only looked at"},
 				{Status: http.StatusUnauthorized, About: "the link was used already or is too old", Media: "text/html"},
 			},
-			Errors: []int{http.StatusUnauthorized, http.StatusNotFound},
+			Errors: []int{http.StatusUnauthorized, http.StatusNotFound, http.StatusTooManyRequests},
 		}},
 		{pattern: "POST /api/logout", handle: s.logout, op: openapi.Operation{
 			ID: "logout", Tag: "login", Summary: "End the session of the browser that asks",
@@ -111,7 +111,7 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	right := keys.redeem(r.URL.Query().Get("code"), now)
+	right := keys.redeem(given(r).Text("code"), now)
 	if wait := s.guesses.judge(r.RemoteAddr, right, now); wait > 0 {
 		writeFailure(w, r, *locked(wait))
 		return

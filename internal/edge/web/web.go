@@ -160,6 +160,12 @@ type Options struct {
 
 	Limits Limits
 
+	// Redact takes secrets out of the text of errors; nil leaves it as it is.
+	Redact func(string) string
+
+	// Metrics counts requests and answers GET /metrics; nil: there are none.
+	Metrics Metrics
+
 	// NewToken makes another token and stores it, for whoever asks that the
 	// present one end. Nil: it can't be changed.
 	NewToken func(context.Context) (string, error)
@@ -210,6 +216,9 @@ func New(o Options) http.Handler {
 	if len(o.Agents) == 0 {
 		o.Agents = []string{"main"}
 	}
+	if o.Redact == nil {
+		o.Redact = func(s string) string { return s }
+	}
 	o.Limits.PerSecond = cmp.Or(o.Limits.PerSecond, defaultPerSecond)
 	o.Limits.AtOnce = cmp.Or(o.Limits.AtOnce, defaultAtOnce)
 	s := &server{
@@ -231,7 +240,7 @@ func New(o Options) http.Handler {
 // handler.
 func (s *server) routes() []route {
 	return slices.Concat(
-		s.healthRoutes(), s.documentRoutes(), s.loginRoutes(), s.v1Routes(),
+		s.healthRoutes(), s.metricsRoutes(), s.documentRoutes(), s.loginRoutes(), s.v1Routes(),
 		s.messageRoutes(), s.sessionRoutes(), s.eventRoutes(),
 		s.runRoutes(), s.workerRoutes(), s.artifactRoutes(), s.parkedRoutes(),
 		s.definitionRoutes(), s.contextRoutes(),

@@ -237,7 +237,9 @@ func (b *builder) failures(r Route, op *operation) error {
 	}
 	if !r.Open {
 		may[http.StatusUnauthorized] = "the token is missing or wrong"
+		may[http.StatusTooManyRequests] = "too many requests, or too many wrong tokens: Retry-After says when to try again"
 	}
+	may[http.StatusRequestURITooLong] = "the address is too long"
 	may[http.StatusBadRequest] = "the request is wrong: detail says what"
 	if r.Body != nil {
 		may[http.StatusRequestEntityTooLarge] = "the body is too large"

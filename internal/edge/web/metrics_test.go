@@ -16,7 +16,9 @@ func (c *tally) Request(route string) func(int) {
 	return func(status int) { c.seen = append(c.seen, fmt.Sprint(route, " ", status)) }
 }
 
-func (c *tally) ServeHTTP(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("counted 1\n")) }
+func (c *tally) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	_, _ = w.Write([]byte("counted 1\n"))
+}
 
 func TestRequestsAreCounted(t *testing.T) {
 	c := &tally{}

@@ -1,6 +1,9 @@
 package browsertest
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestCron(t *testing.T) {
 	s := newSite(t, fiveWorkers)
@@ -44,6 +47,26 @@ func TestCron(t *testing.T) {
 	p.press(`[...` + job + `.querySelectorAll("button")].find((b) => b.innerText === "Remove…")`)
 	p.clickOn("Remove the job")
 	p.until(`!document.querySelector("main").innerText.includes("morning news")`)
+}
+
+const broken = "---\nname: reviewer\ndescription: Reviews a change\ntools: [read, grpe]\n---\nReview it.\n"
+
+func TestDefinitionBreaks(t *testing.T) {
+	s := newSite(t, fiveWorkers)
+	s.file("agents/reviewer.md", strings.Replace(broken, "grpe", "grep", 1))
+	s.run("trust", s.workspace)
+	p := s.signedIn("definitions")
+	one := `[...document.querySelectorAll(".definition")].find((e) => e.querySelector("b").innerText === "reviewer")`
+	p.until(one + `.querySelector(".tag.good")?.innerText === "ok"`)
+	s.file("agents/reviewer.md", broken)
+	p.until(one + `.querySelector(".problems")?.innerText.includes("grpe")`) // nobody loaded the page again
+	if got := p.js(one + `.querySelector(".problems code").innerText`); got != "agents/reviewer.md:4:15" {
+		t.Errorf("the problem is said to be at %s", got)
+	}
+	s.file("agents/reviewer.md", strings.Replace(broken, "name:", "name", 1))
+	p.until(`[...document.querySelectorAll(".definition .tag.bad")].some((e) => e.innerText === "rejected")`)
+	s.file("agents/reviewer.md", strings.Replace(broken, "grpe", "grep", 1))
+	p.until(one + `.querySelector(".tag.good") && !` + one + `.querySelector(".problems")`)
 }
 
 func TestUsage(t *testing.T) {

@@ -1,6 +1,7 @@
 // What agents do by the clock.
-import { html, useState } from "../dom.js";
+import { html, useEffect, useState } from "../dom.js";
 import { at, get, post, remove } from "../api.js";
+import { onNotice } from "../feed.js";
 import { go, link } from "../router.js";
 import { inWords } from "../schedule.js";
 import { clean, cost, full, moment, oneLine, sessionName, short, span } from "../format.js";
@@ -10,6 +11,7 @@ import { JobDialog } from "./cronform.js";
 export function Cron({ route }) {
   const { value, error, loading, again } = useLoad(() => get("/api/cron"), [], 10_000);
   const [dialog, setDialog] = useState(null);
+  useEffect(() => onNotice((n) => { if (n.kind === "run" && n.run?.sessionKey.includes(":cron:")) again(); }), []);
   const jobs = [...(value ?? [])].sort((a, b) => Number(b.enabled) - Number(a.enabled) || (a.nextAt || Infinity) - (b.nextAt || Infinity));
   const close = () => { setDialog(null); again(); };
   return html`<div class="page"><header class="bar"><h1>Cron</h1><span class="grow"></span>${value && html`<button onClick=${() => setDialog({ kind: "edit" })}>Add a job</button>`}</header>
@@ -41,9 +43,9 @@ function Job({ job: j, again, dialog, open }) {
 }
 
 function Firings({ job: j }) {
-  const { value, error, loading, again } = useLoad(() => get(at("cron", j.id, "history")), [j.id, j.revision, j.running]);
+  const { value, error, loading, again } = useLoad(() => get(at("cron", j.id, "history")), [j.id, j.revision, j.running, j.last?.status]);
   return html`${j.upcoming?.length > 0 && html`<p>Next: ${j.upcoming.map((t, i) => html`<time key=${t} dateTime=${new Date(t).toISOString()} title=${full(t)}>${i ? ", " : ""}${moment(t)}</time>`)}</p>`}
-    <dl class="pairs"><div><dt>Target</dt><dd>${j.target === "isolated" ? "a run of its own" : "a turn"}${j.session ? ` in ${clean(sessionName(j.session))}` : ", told to nobody"}</dd></div>
+    <dl class="pairs"><div><dt>Target</dt><dd>${j.target !== "isolated" ? `a turn of ${clean(sessionName(j.session))}` : `a run of its own${j.session ? `; ${clean(sessionName(j.session))} is told` : ", told to nobody"}`}</dd></div>
       ${j.model && html`<div><dt>Model</dt><dd>${clean(j.model)}</dd></div>`}${j.agent && html`<div><dt>Definition</dt><dd>${clean(j.agent)}</dd></div>`}
       <div><dt>Missed</dt><dd>${j.missed === "skip" ? "are skipped" : "are made up for once"}</dd></div></dl>
     <${Failure} error=${error} retry=${again} />

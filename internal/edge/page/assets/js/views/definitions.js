@@ -21,9 +21,9 @@ export function Definitions({ route }) {
 }
 
 function One({ d, open }) {
-  const facts = [["Kind", d.kind], ["Model", d.model], ["Scope", d.scope], ["Visibility", d.visibility], ["Overrides", [d.overrides].flat().filter(Boolean).join(", ")], ["Tools", [d.tools].flat().filter(Boolean).join(", ")], ["File", d.path]].filter(([, v]) => v);
+  const facts = [["Model", d.model], ["Scope", d.scope], ["Visibility", d.visibility], ["Overrides", [d.overrides].flat().filter(Boolean).join(", ")], ["Tools", [d.tools].flat().filter(Boolean).join(", ")], ["Denied", [d.denied].flat().filter(Boolean).join(", ")], ["File", d.path]].filter(([, v]) => v);
   return html`<li class="definition" id=${"definition-" + d.name}><div class="line"><b>${clean(d.name)}</b><span class=${"tag " + (marks[d.status] ?? "")}>${d.status}</span>
-      ${d.kind && html`<span class="tag">${clean(d.kind)}</span>`}${d.scope && html`<span class="dim">${clean(d.scope)}</span>`}${d.model && html`<span class="dim">${clean(d.model)}</span>`}</div>
+      ${d.active === false && html`<span class="tag" title="A nearer file has its name">overridden</span>`}${d.trusted === false && html`<span class="tag warn" title="Trust the workspace with: goclaw trust">not trusted</span>`}${d.scope && html`<span class="dim">${clean(d.scope)}</span>`}${d.model && html`<span class="dim">${clean(d.model)}</span>`}</div>
     ${d.description && html`<p class="dim" dir="auto">${clean(d.description)}</p>`}
     ${d.problems?.length > 0 && html`<ul class="problems" aria-label=${"Problems of " + d.name}>${d.problems.map((p, i) => html`<li key=${i}><code>${clean(short(d.path))}${p.line ? `:${p.line}` : ""}${p.line && p.col ? `:${p.col}` : ""}</code>
       <span><bdi>${clean(p.message)}</bdi>${p.hint && html`<small>${clean(p.hint)}</small>`}</span></li>`)}</ul>`}

@@ -53,19 +53,18 @@ const broken = "---\nname: reviewer\ndescription: Reviews a change\ntools: [read
 
 func TestDefinitionBreaks(t *testing.T) {
 	s := newSite(t, fiveWorkers)
-	s.file("agents/reviewer.md", strings.Replace(broken, "grpe", "grep", 1))
-	s.run("trust", s.workspace)
+	s.file(".goclaw/agents/reviewer.md", strings.Replace(broken, "grpe", "grep", 1))
 	p := s.signedIn("definitions")
 	one := `[...document.querySelectorAll(".definition")].find((e) => e.querySelector("b").innerText === "reviewer")`
 	p.until(one + `.querySelector(".tag.good")?.innerText === "ok"`)
-	s.file("agents/reviewer.md", broken)
+	s.file(".goclaw/agents/reviewer.md", broken)
 	p.until(one + `.querySelector(".problems")?.innerText.includes("grpe")`) // nobody loaded the page again
 	if got := p.js(one + `.querySelector(".problems code").innerText`); got != "agents/reviewer.md:4:15" {
 		t.Errorf("the problem is said to be at %s", got)
 	}
-	s.file("agents/reviewer.md", strings.Replace(broken, "name:", "name", 1))
+	s.file(".goclaw/agents/reviewer.md", strings.Replace(broken, "name:", "name", 1))
 	p.until(`[...document.querySelectorAll(".definition .tag.bad")].some((e) => e.innerText === "rejected")`)
-	s.file("agents/reviewer.md", strings.Replace(broken, "grpe", "grep", 1))
+	s.file(".goclaw/agents/reviewer.md", strings.Replace(broken, "grpe", "grep", 1))
 	p.until(one + `.querySelector(".tag.good") && !` + one + `.querySelector(".problems")`)
 }
 

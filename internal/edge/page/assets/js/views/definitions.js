@@ -16,7 +16,7 @@ export function Definitions({ route }) {
   return html`<div class="page"><header class="bar"><h1>Definitions</h1><span class="dim">${value ? `${list.length}${broken ? `, ${broken} with problems` : ""}` : ""}</span></header>
     <${Failure} error=${error} retry=${again} />
     ${loading && !value && !error && html`<p class="dim">Loading…</p>`}
-    ${value && list.length === 0 && html`<${Empty} title="No definition.">A markdown file in the agents folder of the workspace makes one: <code>goclaw agents new NAME</code>.</${Empty}>`}
+    ${value && list.length === 0 && html`<${Empty} title="No definition.">A markdown file in <code>.goclaw/agents</code> of the workspace makes one: <code>goclaw agents new NAME</code>.</${Empty}>`}
     <ul class="list" aria-live="polite">${list.map((d) => html`<${One} key=${d.path + d.name} d=${d} open=${d.name === route.parts[1]} />`)}</ul></div>`;
 }
 

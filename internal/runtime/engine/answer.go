@@ -69,8 +69,7 @@ func (j *job) answer(a *turn.Action, last []goclaw.Event) (back bool, err error)
 	case !errors.As(violation, &broken):
 		return false, violation
 	case j.state.Repairs < j.retries():
-		again := goclaw.InputEvent{Message: typed.Repair(o, violation), Inbox: []string{}, Repair: true}
-		return true, j.append(append(last, goclaw.Event{Kind: goclaw.EventInput, Input: &again}), goclaw.Batch{})
+		return true, j.sendBack(last, goclaw.InputEvent{Message: typed.Repair(o, violation), Repair: true})
 	default:
 		a.State, a.Result = goclaw.StateFailed, reply.Message.PlainText()
 		a.Error = fmt.Sprintf("the answer has not the form that was asked for, also after %d corrections: %v; the result is the raw text", j.state.Repairs, violation)
@@ -90,6 +89,12 @@ func (j *job) answer(a *turn.Action, last []goclaw.Event) (back bool, err error)
 	a.Findings = len(answer.Findings)
 	a.Artifacts = append(a.Artifacts, goclaw.ArtifactData{Name: findingsName, MediaType: "application/json", Data: raw})
 	return false, nil
+}
+
+// sendBack has the model go on with what the runtime itself says of its reply.
+func (j *job) sendBack(last []goclaw.Event, with goclaw.InputEvent) error {
+	with.Inbox = []string{}
+	return j.append(append(last, goclaw.Event{Kind: goclaw.EventInput, Input: &with}), goclaw.Batch{})
 }
 
 func (j *job) lastReply(last []goclaw.Event) goclaw.ModelEvent {

@@ -198,10 +198,7 @@ func (j *job) summarise(done *goclaw.CompactEvent) error {
 		return fmt.Errorf("compact the conversation: %w", err)
 	}
 	j.e.o.Hook("compact.after")
-	done.Call = &goclaw.ModelEvent{
-		Message: reply.Message, Stop: reply.Stop, Usage: j.priced(j.counted(reply)),
-		Model: reply.Model, TookMs: time.Since(began).Milliseconds(), Tries: tries, MaxTokens: j.maxTokens,
-	}
+	done.Call = j.paid(reply, tries, began)
 	summary, notes, ok := compact.Parse(reply.Message.PlainText())
 	if !ok {
 		j.e.o.Log.Warn("the model wrote no summary; the record's own words stand in for it", "run", j.r.ID)

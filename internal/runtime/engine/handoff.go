@@ -67,10 +67,7 @@ func (j *job) writeHandoff() (goclaw.HandoffEvent, error) {
 		return next, fmt.Errorf("hand the task over: %w", err)
 	}
 	j.e.o.Hook("handoff.after")
-	next.Call = &goclaw.ModelEvent{
-		Message: reply.Message, Stop: reply.Stop, Usage: j.priced(j.counted(reply)),
-		Model: reply.Model, TookMs: time.Since(began).Milliseconds(), Tries: tries, MaxTokens: j.maxTokens,
-	}
+	next.Call = j.paid(reply, tries, began)
 	room := 4 * (j.r.Profile.Handoff.Tokens - j.fixed())
 	text, ok := handoff.Parse(reply.Message.PlainText())
 	if next.By = "worker"; ok {

@@ -43,10 +43,7 @@ func (j *job) callModel() error {
 func (j *job) take(reply *goclaw.ModelReply, tries int, began time.Time) error {
 	j.e.o.Hook("model.after")
 	j.nameCalls(&reply.Message)
-	model := goclaw.Event{Kind: goclaw.EventModel, Model: &goclaw.ModelEvent{
-		Message: reply.Message, Stop: reply.Stop, Usage: j.priced(j.counted(*reply)),
-		Model: reply.Model, TookMs: time.Since(began).Milliseconds(), Tries: tries, MaxTokens: j.maxTokens,
-	}}
+	model := goclaw.Event{Kind: goclaw.EventModel, Model: j.paid(*reply, tries, began)}
 	if calls := reply.Message.Calls(); len(calls) > 0 {
 		events, circling := j.intents(calls)
 		if err := j.append(append([]goclaw.Event{model}, events...), goclaw.Batch{}); err != nil || circling == "" {
@@ -56,6 +53,14 @@ func (j *job) take(reply *goclaw.ModelReply, tries int, began time.Time) error {
 	}
 	after := turn.Apply(j.state, goclaw.Event{Seq: j.state.Next, Kind: model.Kind, Model: model.Model})
 	return j.finish(turn.Next(after, 0), model)
+}
+
+// paid is the record of a model call.
+func (j *job) paid(reply goclaw.ModelReply, tries int, began time.Time) *goclaw.ModelEvent {
+	return &goclaw.ModelEvent{
+		Message: reply.Message, Stop: reply.Stop, Usage: j.priced(j.counted(reply)),
+		Model: reply.Model, TookMs: time.Since(began).Milliseconds(), Tries: tries, MaxTokens: j.maxTokens,
+	}
 }
 
 // stream asks the model, again if the provider says that it makes sense. live

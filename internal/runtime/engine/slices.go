@@ -124,7 +124,6 @@ func (j *job) remind(a *turn.Action, last []goclaw.Event) (back bool, err error)
 		a.State, a.Error = goclaw.StateFailed, "the worker says that it is done, and has not left what its definition declares: "+list
 		return false, nil
 	}
-	again := goclaw.InputEvent{Inbox: []string{}, Reminder: true, Message: goclaw.Text(goclaw.RoleUser,
-		"You are not done: "+list+" must exist when you are. Write what is missing (a file of the workspace, or artifact_write), then give your answer again.")}
-	return true, j.append(append(last, goclaw.Event{Kind: goclaw.EventInput, Input: &again}), goclaw.Batch{})
+	return true, j.sendBack(last, goclaw.InputEvent{Reminder: true, Message: goclaw.Text(goclaw.RoleUser,
+		"You are not done: "+list+" must exist when you are. Write what is missing (a file of the workspace, or artifact_write), then give your answer again.")})
 }

@@ -335,17 +335,22 @@ const (
 	maxHeader  = 64 << 10
 )
 
+// newServer serves h; its requests end with ctx.
+func newServer(ctx context.Context, h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+}
+
 // serve serves HTTP on l, which it owns, and tells the home's other commands
 // where. Streams end when close begins, so that they don't hold it up.
 func (a *app) serve(ctx context.Context, l net.Listener) (url string, err error) {
 	url = "http://" + l.Addr().String()
 	a.url = url
 	ctx, a.hangUp = context.WithCancelCause(context.WithoutCancel(ctx))
-	a.server = &http.Server{
-		Handler: a.handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
-		ErrorLog:    slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
-		BaseContext: func(net.Listener) context.Context { return ctx },
-	}
+	a.server = newServer(ctx, a.handler, a.log)
 	a.done.Go(func() {
 		if err := a.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			a.log.Error("the HTTP server stopped", "err", err)

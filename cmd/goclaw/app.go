@@ -25,6 +25,7 @@ import (
 	"goclaw/internal/edge/tool/artifact"
 	"goclaw/internal/edge/tool/exec"
 	"goclaw/internal/edge/tool/file"
+	"goclaw/internal/edge/tool/memory"
 	"goclaw/internal/edge/tool/sessions"
 	"goclaw/internal/edge/tool/slice"
 	"goclaw/internal/edge/trust"
@@ -34,6 +35,7 @@ import (
 	"goclaw/internal/runtime/engine"
 	"goclaw/internal/runtime/feed"
 	"goclaw/internal/runtime/gateway"
+	"goclaw/internal/runtime/recall"
 )
 
 // app is the gateway in this process: wired, and running once start was called.
@@ -46,6 +48,7 @@ type app struct {
 	engine   *engine.Engine
 	publish  func(goclaw.Notice)
 	exec     *exec.Tool
+	memory   *recall.Memory
 	handler  http.Handler
 	url      string // where it serves HTTP; "" until it does
 	began    time.Time
@@ -104,7 +107,8 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 	})
 	tools := append(file.Tools(file.Options{Home: string(a.home), Shelves: s.skills.Shelves}), a.exec)
 	broker := feed.New()
-	a.publish = broker.Publish
+	a.memory = a.newMemory()
+	a.publish = remembering(a.memory, broker.Publish)
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
@@ -120,7 +124,7 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		Announce: announce.Policy{
 			Window: s.announceWindow, MaxWait: s.announceMaxWait, Attempts: s.announceAttempts, Backoff: announceBackoff,
 		},
-		Publish: broker.Publish, Hook: hook, NewID: uuid.NewString, Log: a.log,
+		Publish: a.publish, Hook: hook, NewID: uuid.NewString, Log: a.log,
 	}
 	s.prompting.into(&o, host, runtime.GOOS+"/"+runtime.GOARCH)
 	if a.engine, err = engine.New(o); err != nil {
@@ -131,7 +135,8 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 			return err
 		}
 	}
-	for _, t := range artifact.Tools(a.store, announce.ResultArtifact) {
+	more := append(artifact.Tools(a.store, announce.ResultArtifact), memory.Tools(a.memory, workspace.Notes{}, s.prompting.zone)...)
+	for _, t := range more {
 		if err := a.engine.AddTool(t); err != nil {
 			return err
 		}
@@ -144,6 +149,7 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		ResolveModel: s.models.Resolve, Agents: s.agentIDs(), Status: a.status, Log: a.log,
 		Idle:      a.alone,
 		Elsewhere: elsewhere(s, o.Owner),
+		Memory:    a.memory,
 	})
 	a.page = page.Handler()
 	a.handler = web.New(web.Options{
@@ -243,6 +249,7 @@ func (a *app) start(ctx context.Context) {
 			}
 		})
 	}
+	a.done.Go(func() { a.memory.Run(ctx) })
 	a.done.Go(func() { rest(ctx) })
 }
 
@@ -335,6 +342,9 @@ func (a *app) close() error {
 		a.stop(errClosing)
 	}
 	a.done.Wait()
+	if a.memory != nil {
+		errs = append(errs, a.memory.Close())
+	}
 	if a.store != nil {
 		errs = append(errs, a.store.Close())
 	}

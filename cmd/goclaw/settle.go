@@ -23,6 +23,7 @@ import (
 	"goclaw/internal/edge/provider/openai"
 	"goclaw/internal/edge/store/sqlite"
 	"goclaw/internal/edge/tool/artifact"
+	"goclaw/internal/edge/tool/memory"
 	"goclaw/internal/edge/tool/sessions"
 	"goclaw/internal/edge/trust"
 	"goclaw/internal/edge/web"
@@ -50,6 +51,7 @@ type settings struct {
 	limits      web.Limits
 
 	prompting prompting
+	embedder  *openai.Embedder // nil for none
 
 	secrets     config.Secrets
 	keys        []keySource   // of the providers
@@ -77,7 +79,7 @@ const maxModelCalls = 1000
 
 var (
 	workerTools = append([]string{"read", "write", "edit", "ls", "grep", "glob", "exec"}, artifact.Names()...)
-	mainTools   = append([]string{"sessions_spawn", "spawn_agent", "subagents", "sessions_list", "sessions_history", "session_status"}, workerTools...)
+	mainTools   = append(append([]string{"sessions_spawn", "spawn_agent", "subagents", "sessions_list", "sessions_history", "session_status"}, memory.Names()...), workerTools...)
 )
 
 // locate reads the configuration and finds the home: all that is needed to
@@ -137,6 +139,9 @@ func (c *cli) settle(s *settings, cfg config.Config) error {
 	}
 	s.addPrompting(c, cfg)
 	s.addClock(cfg)
+	if err := s.addMemory(c, cfg); err != nil {
+		return usage(err)
+	}
 	s.exec = cfg.Tools.Exec
 	s.drain = cfg.Drain()
 	return nil
@@ -274,7 +279,7 @@ func (s *settings) addRules(c *cli, cfg config.Config) error {
 	})
 	s.rules = definition.Rules{
 		Agents: map[string]definition.Agent{}, Tools: mainTools, WorkerTools: workerTools,
-		SpawnTools: sessions.SpawnTools(), MainFiles: prompt.MainFiles(), WorkerFiles: prompt.WorkerFiles(),
+		SpawnTools: sessions.SpawnTools(), NamedTools: memory.ReadNames(), MainFiles: prompt.MainFiles(), WorkerFiles: prompt.WorkerFiles(),
 		ResolveModel: s.models.Resolve,
 		Definitions:  s.definitions.catalog,
 	}

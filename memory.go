@@ -10,6 +10,24 @@ type MemoryQuery struct {
 
 	// Now is what "yesterday" and recency are counted from; 0 leaves both out.
 	Now Millis
+
+	// Access is who asks: what it may not see is not found.
+	Access Access
+}
+
+// MemoryAnswer is what was found, the best first.
+type MemoryAnswer struct {
+	Hits []MemoryHit `json:"hits"`
+	Note string      `json:"note,omitempty"` // what was not as it should be, such as an embedding model that did not answer
+}
+
+// MemoryExcerpt is a part of a note or of a recorded turn.
+type MemoryExcerpt struct {
+	Path  string `json:"path"`
+	Line  int    `json:"line"` // the first, from 1
+	Lines int    `json:"lines"`
+	Of    int    `json:"of"` // lines of the whole
+	Text  string `json:"text"`
 }
 
 // MemorySource says where a piece of memory comes from.
@@ -42,5 +60,6 @@ type MemoryStatus struct {
 	UpdatedAt Millis   `json:"updatedAt"`
 	Embedding string   `json:"embedding,omitempty"` // the model, "" if none is configured
 	Embedded  int      `json:"embedded,omitempty"`  // chunks that have a vector
+	Vectors   string   `json:"vectors,omitempty"`   // who compares them
 	Problems  []string `json:"problems,omitempty"`  // what could not be indexed, and why
 }

@@ -309,6 +309,7 @@ type RunFilter struct {
 	Active    bool  // only unended runs
 	Ended     bool  // only ended runs
 	Before    int64 // only runs with a smaller ordinal
+	After     int64 // only runs with a higher ordinal
 	Limit     int
 }
 

@@ -27,6 +27,7 @@ import (
 	"goclaw/internal/edge/tool/artifact"
 	"goclaw/internal/edge/tool/exec"
 	"goclaw/internal/edge/tool/file"
+	"goclaw/internal/edge/tool/memory"
 	"goclaw/internal/edge/tool/sessions"
 	"goclaw/internal/edge/tool/slice"
 	"goclaw/internal/edge/trust"
@@ -36,6 +37,7 @@ import (
 	"goclaw/internal/runtime/engine"
 	"goclaw/internal/runtime/feed"
 	"goclaw/internal/runtime/gateway"
+	"goclaw/internal/runtime/recall"
 )
 
 // app is the gateway in this process: wired, and running once start was called.
@@ -48,6 +50,7 @@ type app struct {
 	engine   *engine.Engine
 	publish  func(goclaw.Notice)
 	exec     *exec.Tool
+	memory   *recall.Memory
 	handler  http.Handler
 	url      string // where it serves HTTP; "" until it does
 	began    time.Time
@@ -109,6 +112,7 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 	})
 	tools := append(file.Tools(file.Options{Home: string(a.home), Shelves: s.skills.Shelves}), a.exec)
 	broker := feed.New()
+	a.memory = a.newMemory()
 	a.watch(broker)
 	host, err := os.Hostname()
 	if err != nil {
@@ -136,7 +140,8 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 			return err
 		}
 	}
-	for _, t := range artifact.Tools(a.store, announce.ResultArtifact) {
+	more := append(artifact.Tools(a.store, announce.ResultArtifact), memory.Tools(a.memory, workspace.Notes{}, s.prompting.zone)...)
+	for _, t := range more {
 		if err := a.engine.AddTool(t); err != nil {
 			return err
 		}
@@ -149,6 +154,7 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		ResolveModel: s.models.Resolve, Agents: s.agentIDs(), Status: a.status, Log: a.log,
 		Idle:      a.alone,
 		Elsewhere: elsewhere(s, o.Owner),
+		Memory:    a.memory,
 	})
 	surface := web.Options{
 		Token: token, NewToken: a.newToken, Limits: s.limits, Backend: gw, Crontab: a.jobs, Logger: a.log, Version: version, Ready: a.ready,
@@ -162,10 +168,10 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 	return nil
 }
 
-// watch decides who hears of what happens: whoever follows it live, the
-// metrics of a process that may serve, and a collector of traces.
+// watch decides who hears of what happens: whoever follows it live, the memory,
+// the metrics of a process that may serve, and a collector of traces.
 func (a *app) watch(broker *feed.Broker) {
-	watchers := []func(goclaw.Notice){broker.Publish}
+	watchers := []func(goclaw.Notice){broker.Publish, a.remind}
 	if a.lock != nil {
 		a.metrics = metrics.New(metrics.Options{Version: version, Tools: mainTools, Status: a.status, Log: a.log})
 		watchers = append(watchers, a.metrics.Observe)
@@ -288,6 +294,7 @@ func (a *app) start(ctx context.Context) {
 			}
 		})
 	}
+	a.done.Go(func() { a.memory.Run(ctx) })
 	a.done.Go(func() { rest(ctx) })
 }
 
@@ -385,6 +392,9 @@ func (a *app) close() error {
 		a.stop(errClosing)
 	}
 	a.done.Wait()
+	if a.memory != nil {
+		errs = append(errs, a.memory.Close())
+	}
 	if a.store != nil {
 		errs = append(errs, a.store.Close())
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goclaw/cmd/goclaw/bench"
+	"goclaw/cmd/goclaw/bench/recall"
 )
 
 func (c *cli) benchCommand() *cobra.Command {
@@ -24,6 +25,7 @@ func (c *cli) benchCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&quick, "quick", false, "few repetitions, to check that it works")
 	cmd.Flags().StringSliceVar(&only, "only", nil, "measure only these `PARTS`: "+strings.Join(bench.Parts(), ", "))
+	cmd.AddCommand(c.benchMemoryCommand())
 	cmd.AddCommand(&cobra.Command{
 		Use: "model-server", Short: "The model server of bench", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -56,4 +58,31 @@ func (c *cli) bench(ctx context.Context, quick bool, only []string) error {
 		return mendable(err)
 	}
 	return c.print(report, report.Text)
+}
+
+func (c *cli) benchMemoryCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "memory", Short: "Measure how well memory is found, beside plain full text search", Args: no,
+		Long: "Asks questions in everyday words about notes that use other words, and counts how often the\n" +
+			"answer comes first and among the first five, beside plain FTS5. It uses notes and an index of\n" +
+			"its own; with memory.embedding in the configuration also that model.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, cfg, err := c.locate()
+			if err != nil {
+				return err
+			}
+			if err := s.addMemory(c, cfg); err != nil {
+				return usage(err)
+			}
+			var o recall.Options
+			if s.embedder != nil {
+				o.Embedder = s.embedder
+			}
+			report, err := recall.Run(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			return c.print(report, report.Text)
+		},
+	}
 }

@@ -92,7 +92,7 @@ func (c *cli) root() *cobra.Command {
 		c.setupCommand(), c.configCommand(), c.secretsCommand(),
 		c.chatCommand(), c.runCommand(), c.gatewayCommand(), c.pageCommand(), c.tokenCommand(), c.workerCommand(),
 		c.subagentCommand(), c.sessionsCommand(), c.artifactsCommand(), c.agentsCommand(), c.flowCommand(),
-		c.contextCommand(), c.skillsCommand(), c.trustCommand(),
+		c.memoryCommand(), c.contextCommand(), c.skillsCommand(), c.trustCommand(),
 		c.cronCommand(),
 		c.usageCommand(), c.pauseCommand(), c.unpauseCommand(),
 		c.backupCommand(), c.restoreCommand(), c.migrateCommand(),

@@ -255,6 +255,14 @@ func (w *spyWorld) probes(g *gatewayProcess) [][]providertest.Call {
 	for _, tool := range []string{"sessions_history", "sessions_list", "subagents", "session_status", "sessions_spawn", "spawn_agent", "sessions_send", "memory_get", "memory_search", "Read", "cron", "message"} {
 		add(tool, args{"sessionKey": "agent:main:main", "task": "cat MEMORY.md", "action": "list", "path": "MEMORY.md"})
 	}
+	for _, query := range []string{"private CANARY", "what is remembered?"} {
+		add("memory_search", args{"query": query})
+		add("memory_search", args{"query": query, "sources": []string{"transcripts"}})
+	}
+	for _, p := range append(slices.Clone(privateFiles), "session:agent:main:main#") {
+		add("memory_get", args{"path": p})
+	}
+	add("memory_write", args{"text": "evil"})
 	batches := slices.Collect(slices.Chunk(calls, 120))
 	text, err := os.ReadFile("testdata/e2e/probes.txt")
 	if err != nil {

@@ -25,6 +25,7 @@ import (
 	"goclaw/internal/edge/store/sqlite"
 	"goclaw/internal/edge/telemetry"
 	"goclaw/internal/edge/tool/artifact"
+	"goclaw/internal/edge/tool/memory"
 	"goclaw/internal/edge/tool/sessions"
 	"goclaw/internal/edge/trust"
 	"goclaw/internal/edge/web"
@@ -54,6 +55,7 @@ type settings struct {
 	traces      telemetry.Options
 
 	prompting prompting
+	embedder  *openai.Embedder // nil for none
 
 	secrets     config.Secrets
 	keys        []keySource   // of the providers
@@ -81,7 +83,7 @@ const maxModelCalls = 1000
 
 var (
 	workerTools = append([]string{"read", "write", "edit", "ls", "grep", "glob", "exec"}, artifact.Names()...)
-	mainTools   = append([]string{"sessions_spawn", "spawn_agent", "subagents", "sessions_list", "sessions_history", "session_status"}, workerTools...)
+	mainTools   = append(append([]string{"sessions_spawn", "spawn_agent", "subagents", "sessions_list", "sessions_history", "session_status"}, memory.Names()...), workerTools...)
 )
 
 // locate reads the configuration and finds the home: all that is needed to
@@ -145,6 +147,9 @@ func (c *cli) settle(s *settings, cfg config.Config) error {
 	}
 	s.addPrompting(c, cfg)
 	s.addClock(cfg)
+	if err := s.addMemory(c, cfg); err != nil {
+		return usage(err)
+	}
 	s.exec = cfg.Tools.Exec
 	s.drain = cfg.Drain()
 	return nil
@@ -286,7 +291,7 @@ func (s *settings) addRules(c *cli, cfg config.Config) error {
 	})
 	s.rules = definition.Rules{
 		Agents: map[string]definition.Agent{}, Tools: mainTools, WorkerTools: workerTools,
-		SpawnTools: sessions.SpawnTools(), MainFiles: prompt.MainFiles(), WorkerFiles: prompt.WorkerFiles(),
+		SpawnTools: sessions.SpawnTools(), NamedTools: memory.ReadNames(), MainFiles: prompt.MainFiles(), WorkerFiles: prompt.WorkerFiles(),
 		ResolveModel: s.models.Resolve,
 		Definitions:  s.definitions.catalog,
 	}

@@ -89,6 +89,10 @@ type Rules struct {
 	WorkerTools []string
 	SpawnTools  []string
 
+	// NamedTools are what a worker gets besides only where its definition, or
+	// the agent's subagents.tools.allow, names them.
+	NamedTools []string
+
 	MainFiles   []string
 	WorkerFiles []string
 
@@ -252,6 +256,11 @@ func (r Rules) workerTools(def *Definition, target Agent, from Requester, depth 
 	most := slices.Clone(r.WorkerTools)
 	if depth < from.Profile.MaxSpawnDepth {
 		most = append(most, r.SpawnTools...)
+	}
+	for _, t := range r.NamedTools {
+		if def != nil && slices.Contains(def.Tools.Allow, t) || slices.Contains(target.Subagents.Tools.Allow, t) {
+			most = append(most, t)
+		}
 	}
 	if def != nil {
 		most = filter(most, def.Policy())

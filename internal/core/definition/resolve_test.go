@@ -436,6 +436,55 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
+// A tool that workers have only by name: the definition, or the configuration,
+// must say it; a pattern that allows everything doesn't, and what is denied, or
+// what the requester itself lacks, stays away.
+func TestNamedTools(t *testing.T) {
+	def := func(tools string) definition.Definition {
+		d := definition.Parse("x.md", []byte("---\nname: x\ndescription: x\n"+tools+"---\nbody"), definition.Options{})
+		d.Trusted = true
+		return d
+	}
+	for name, tt := range map[string]struct {
+		tools       string
+		allow, deny []string
+		without     bool // the requester has none
+		want        []string
+	}{
+		"named":                    {"tools: [memory_search, read]\n", nil, nil, false, []string{"memory_search", "read"}},
+		"no list":                  {"", nil, nil, false, []string{"exec", "read", "write"}},
+		"everything":               {"tools: '*'\n", []string{"*"}, nil, false, []string{"exec", "read", "write"}},
+		"by the configuration":     {"", []string{"read", "memory_search"}, nil, false, []string{"memory_search", "read"}},
+		"by both, narrowed":        {"tools: [read]\n", []string{"read", "memory_search"}, nil, false, []string{"read"}},
+		"named and denied":         {"tools: [memory_search, read]\n", nil, []string{"memory_search"}, false, []string{"read"}},
+		"the requester lacks them": {"tools: [memory_search, read]\n", nil, nil, true, []string{"read"}},
+	} {
+		r := rules(func(main, _ *definition.Agent) {
+			main.Subagents.Tools = definition.Policy{Allow: tt.allow, Deny: tt.deny}
+		})
+		if !tt.without {
+			r.Tools = append(slices.Clone(r.Tools), "memory_search")
+		}
+		r.NamedTools = []string{"memory_search"}
+		r.Definitions = func(string) definition.Catalog {
+			return definition.NewCatalog([]definition.Definition{def(tt.tools)}, func(definition.Definition) int { return 0 })
+		}
+		w, refused := r.Worker(goclaw.SpawnRequest{Agent: "x"}, requester(t, r))
+		if refused != nil {
+			t.Fatalf("%s: %+v", name, *refused)
+		}
+		if !slices.Equal(w.Profile.Tools, tt.want) {
+			t.Errorf("%s: %q, want %q", name, w.Profile.Tools, tt.want)
+		}
+	}
+	// A worker without a definition has them by the configuration alone.
+	r := rules(func(main, _ *definition.Agent) { main.Subagents.Tools.Allow = []string{"read", "memory_search"} })
+	r.Tools, r.NamedTools = append(slices.Clone(r.Tools), "memory_search"), []string{"memory_search"}
+	if w, refused := r.Worker(goclaw.SpawnRequest{}, requester(t, r)); refused != nil || !slices.Equal(w.Profile.Tools, []string{"memory_search", "read"}) {
+		t.Errorf("%+v %+v", w.Profile.Tools, refused)
+	}
+}
+
 // Whatever the policies, a worker has no tool that its requester lacks, that is
 // not for workers, or that a policy on the way denies; and so have its workers.
 func TestToolsOnlyNarrow(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"goclaw/internal/edge/tool/artifact"
 	"goclaw/internal/edge/tool/exec"
 	"goclaw/internal/edge/tool/file"
+	"goclaw/internal/edge/tool/memory"
 	"goclaw/internal/edge/tool/sessions"
 	"goclaw/internal/edge/workspace"
 )
@@ -32,6 +33,7 @@ func realTools(names ...string) []goclaw.ToolSpec {
 	tools := append(file.Tools(file.Options{}), exec.New(exec.Options{}))
 	tools = append(tools, sessions.Tools(nil, nil, nil)...)
 	tools = append(tools, artifact.Tools(nil)...)
+	tools = append(tools, memory.Tools(nil, nil, time.UTC)...)
 	var specs []goclaw.ToolSpec
 	for _, t := range tools {
 		if s := t.Spec(); len(names) == 0 || slices.Contains(names, s.Name) {
@@ -158,12 +160,12 @@ func TestGoldenPrompts(t *testing.T) {
 		{"main-missing", input(mainProfile(), missing, realTools())},
 		{"main-no-files", input(alone, fresh, realTools("read"))},
 		{"worker", input(workerProfile(), fresh, workerTools())},
-		{"worker-spawner", input(spawner, fresh, append(workerTools(), realTools("sessions_spawn", "subagents")...))},
+		{"worker-spawner", input(spawner, fresh, append(workerTools(), realTools("sessions_spawn", "subagents", "memory_get", "memory_search")...))},
 		{"worker-lifted", input(lifted, cut, workerTools())},
 		{"none", input(none, fresh, workerTools())},
 		{"cron", cron(input(workerProfile(), fresh, workerTools()))},
 		{"everything", everything(input(mainProfile(), fresh, realTools()))},
-		{"everything-worker", everything(input(spawner, fresh, append(workerTools(), realTools("sessions_spawn", "subagents")...)))},
+		{"everything-worker", everything(input(spawner, fresh, append(workerTools(), realTools("sessions_spawn", "subagents", "memory_get", "memory_search")...)))},
 		{"definition", bodied(input(workerProfile(), fresh, workerTools()))},
 		{"definition-none", bodied(input(none, fresh, workerTools()))},
 		{"more-files", input(more, append(slices.Clone(fresh), added...), realTools("read"))},
@@ -175,7 +177,7 @@ func TestGoldenPrompts(t *testing.T) {
 
 // everything is a prompt with all that a section can speak of.
 func everything(in prompt.Input) prompt.Input {
-	for _, name := range []string{"memory_search", "memory_get", "message", "tts", "update"} {
+	for _, name := range []string{"message", "tts", "update"} {
 		in.Tools = append(in.Tools, goclaw.ToolSpec{Name: name, Description: "A tool.", Schema: json.RawMessage(`{"type":"object"}`)})
 	}
 	in.Session = goclaw.SessionKey{Agent: "main", Kind: goclaw.KindChannel, Channel: "telegram", PeerKind: "direct", Peer: "7"}

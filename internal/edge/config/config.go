@@ -15,6 +15,8 @@ type Config struct {
 
 	Database Database `json:"database" doc:"Where sessions and runs are kept."`
 
+	Memory Memory `json:"memory" doc:"How the agents' memory is searched."`
+
 	Skills      Skills      `json:"skills" doc:"Where skills come from, and how many of them a prompt lists."`
 	Definitions Definitions `json:"definitions" doc:"Workers that are defined by a markdown file."`
 
@@ -218,6 +220,11 @@ type Telemetry struct {
 // Database says where the record is kept.
 type Database struct {
 	URL Sealed `json:"url,omitzero" format:"postgres" doc:"postgres://… of a PostgreSQL database, or {\"secret\": NAME}; GOCLAW_DATABASE_URL goes before it. Default: goclaw.db in GOCLAW_HOME."`
+}
+
+// Memory says how notes and past conversations are searched.
+type Memory struct {
+	Embedding string `json:"embedding,omitempty" format:"provider/model" doc:"The embedding model, of a provider of kind openai: with it, memory is searched by likeness of meaning too. Notes and conversations are sent to that provider. Default: none."`
 }
 
 // Context says how much of the workspace goes into prompts, in characters.

@@ -56,12 +56,20 @@ func (l Line) Failure(ctx, call context.Context, w *Watch, err error) error {
 	case w.answer != nil:
 		return l.fail("cut", "the stream ended before the reply was complete", cmp.Or(err, io.ErrUnexpectedEOF))
 	}
+	return l.Unreachable(err)
+}
+
+// Unreachable is the failure of a call that no server answered.
+func (l Line) Unreachable(err error) error {
 	var where *url.Error // its text repeats the URL
 	if errors.As(err, &where) {
 		err = where.Err
 	}
 	return l.fail("network", err.Error(), err)
 }
+
+// Refused is the failure of a call that is no stream and was answered so.
+func (l Line) Refused(res *http.Response) error { return l.refusal(res) }
 
 // Cancelled is the failure of a call whose context has ended.
 func (l Line) Cancelled(ctx context.Context) error {

@@ -36,6 +36,7 @@ type fake struct {
 	places  map[string]int
 	refusal goclaw.SpawnReply
 	parked  []goclaw.Parked
+	memory  goclaw.MemoryAnswer
 	left    []goclaw.Artifact
 	pause   goclaw.Pause
 	runs    func(goclaw.RunFilter) []goclaw.Run
@@ -364,4 +365,18 @@ func (f *fake) RunFlow(_ context.Context, session goclaw.SessionKey, file, text 
 		return f.refusal, f.fail
 	}
 	return goclaw.SpawnReply{Status: "accepted", RunID: "f1", SessionKey: "agent:main:subagent:2"}, f.fail
+}
+
+func (f *fake) SearchMemory(_ context.Context, q goclaw.MemoryQuery) (goclaw.MemoryAnswer, error) {
+	f.note(q)
+	return f.memory, f.fail
+}
+
+func (f *fake) MemoryStatus(_ context.Context, agent string) (goclaw.MemoryStatus, error) {
+	f.note(agent)
+	return goclaw.MemoryStatus{Agent: agent, Chunks: 3}, f.fail
+}
+
+func (f *fake) ReindexMemory(context.Context) ([]goclaw.MemoryStatus, error) {
+	return []goclaw.MemoryStatus{{Agent: "main", Chunks: 3}}, f.fail
 }

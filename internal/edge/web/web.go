@@ -138,6 +138,7 @@ type Backend interface {
 	Sessions
 	Definitions
 	Inspector
+	Memory
 }
 
 // Options say what to serve. Backend and Crontab are required.
@@ -244,6 +245,6 @@ func (s *server) routes() []route {
 		s.messageRoutes(), s.sessionRoutes(), s.eventRoutes(),
 		s.runRoutes(), s.workerRoutes(), s.artifactRoutes(), s.parkedRoutes(),
 		s.definitionRoutes(), s.contextRoutes(),
-		s.cronRoutes(), s.spendRoutes(),
+		s.cronRoutes(), s.memoryRoutes(), s.spendRoutes(),
 	)
 }

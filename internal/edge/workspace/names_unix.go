@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"fmt"
 	"io/fs"
 	"syscall"
 )
@@ -12,4 +13,13 @@ import (
 func onlyName(info fs.FileInfo) (only, known bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && st.Nlink == 1, ok
+}
+
+// inode tells files apart that follow one another under one name.
+func inode(info fs.FileInfo) string {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprint(st.Ino)
 }

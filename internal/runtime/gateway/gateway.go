@@ -126,6 +126,7 @@ type Options struct {
 	Record    Record
 	Feed      Feed
 	Library   Library
+	Memory    Memory // nil: there is none
 
 	// ResolveModel checks a model that a person names.
 	ResolveModel func(string) (string, error)

@@ -67,7 +67,7 @@ func selects(f goclaw.RunFilter, r *record) bool {
 		(f.Root == "" || r.Root == f.Root) &&
 		(f.Before == 0 || r.Ordinal < f.Before) &&
 		(len(f.Triggers) == 0 || slices.Contains(f.Triggers, r.Trigger)) &&
-		(!f.Active || !r.State.Ended()) && (!f.Ended || r.State.Ended())
+		(!f.Active || !r.State.Ended()) && (!f.Ended || r.State.Ended()) && r.Ordinal > f.After
 }
 
 // Blob returns stored content by its SHA-256.

@@ -80,6 +80,9 @@ func (s *Store) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, err
 	if f.Ended {
 		query += ` AND finished_at IS NOT NULL`
 	}
+	if f.After > 0 {
+		and("ordinal > $%d", f.After)
+	}
 	var most *int
 	if f.Limit > 0 {
 		most = &f.Limit

@@ -96,6 +96,9 @@ func (s *Store) Runs(ctx context.Context, f goclaw.RunFilter) ([]goclaw.Run, err
 	if f.Ended {
 		and("finished_at IS NOT NULL")
 	}
+	if f.After > 0 {
+		and("ordinal > ?", f.After)
+	}
 	limit := f.Limit
 	if limit <= 0 {
 		limit = -1

@@ -78,6 +78,8 @@ func testRuns(w *world) {
 		{goclaw.RunFilter{Active: true}, "b1 c2 parent"},
 		{goclaw.RunFilter{Ended: true}, "c1 c0"},
 		{goclaw.RunFilter{Active: true, Ended: true}, ""},
+		{goclaw.RunFilter{After: w.find("c0").Ordinal}, "b1 c2 c1"},
+		{goclaw.RunFilter{After: w.find("c0").Ordinal, Ended: true, Triggers: []goclaw.Trigger{goclaw.TriggerSpawn}}, "c1"},
 		{goclaw.RunFilter{Requester: parent.Session, Parent: "parent", Ended: true, Triggers: []goclaw.Trigger{goclaw.TriggerSpawn}}, "c1 c0"},
 		{goclaw.RunFilter{Parent: "none"}, ""},
 	}

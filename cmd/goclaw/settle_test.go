@@ -116,7 +116,7 @@ func TestSettlePrompting(t *testing.T) {
 	s.prompting.into(&o, "box", "linux/amd64")
 	facts := prompt.Facts{
 		Host: "box", OS: "linux/amd64", Owner: []string{"Ada"}, Zone: "Europe/Berlin",
-		Aliases: map[string]string{"fast": "demo/offline"}, Docs: "docs",
+		Aliases: map[string]string{"fast": "demo/offline"}, Docs: "docs", Heartbeats: map[string]string{},
 	}
 	if diff := cmp.Diff(facts, o.Facts); diff != "" {
 		t.Error(diff)

@@ -365,7 +365,7 @@ func (j *setupJob) summary(plan setup.Plan, done setupDone) string {
 	if !done.Tried {
 		fmt.Fprintf(&b, "Not tried with success: %s\n", done.Verdict)
 	}
-	fmt.Fprintf(&b, "Set up: %s answers, by %s.\n", done.Model, done.Config)
+	fmt.Fprintf(&b, "Set up: %s, in %s.\n", done.Model, done.Config)
 	switch plan.KeyFrom {
 	case setup.KeyNew:
 		fmt.Fprintf(&b, "The key is kept in %s as %q.%s\n", secret.Place(done.KeyIn), done.Secret, ringNote(j.place, secret.Place(done.KeyIn)))

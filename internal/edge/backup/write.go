@@ -245,7 +245,7 @@ func (a *archive) top(ctx context.Context, s Source, workspaces []string) error 
 			a.leave(path, "it is a secret; a gateway makes a new one, --secrets keeps it")
 		case name == "secrets.key" && !s.Secrets:
 			a.leave(path, "it opens secrets.age; keep it elsewhere, or --secrets keeps it beside what it opens")
-		case slices.Contains([]string{"trusted.json", "secrets.age", "secrets.json", "token", "secrets.key", "agents", "skills"}, name):
+		case slices.Contains([]string{"goclaw.schema.json", "trusted.json", "secrets.age", "secrets.json", "token", "secrets.key", "agents", "skills"}, name):
 			if err := a.tree(ctx, path, homePrefix+name); err != nil {
 				return err
 			}

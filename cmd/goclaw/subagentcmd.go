@@ -77,9 +77,11 @@ func (c *cli) listRuns(ctx context.Context, active, tree bool, limit int) error 
 		if err != nil {
 			return err
 		}
-		runs := make([]goclaw.RunInfo, len(placed))
-		for i, r := range placed {
-			runs[i] = r.Info()
+		runs := make([]goclaw.RunInfo, 0, len(placed))
+		for _, r := range placed {
+			if r.Session.IsWorker() { // a job's turn in a chat is no worker's
+				runs = append(runs, r.Info())
+			}
 		}
 		if tree {
 			runs = gateway.Tree(runs)

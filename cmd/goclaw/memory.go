@@ -23,6 +23,9 @@ func (s *settings) addMemory(c *cli, cfg config.Config) error {
 		if e.Name != name {
 			continue
 		}
+		if e.Unsupported {
+			return fmt.Errorf("memory.embedding: %s", e.Note)
+		}
 		if e.Kind != "openai" {
 			return fmt.Errorf("memory.embedding: provider %s is of kind %s; name a model of one that speaks OpenAI's API", name, e.Kind)
 		}
@@ -34,7 +37,7 @@ func (s *settings) addMemory(c *cli, cfg config.Config) error {
 	return fmt.Errorf("memory.embedding: no provider %q is configured; add it to models.providers", name)
 }
 
-// memory wires the agents' memory. Its index lies beside the record: in a file
+// newMemory wires the agents' memory. Its index lies beside the record: in a file
 // of the home, or in the same PostgreSQL database.
 func (a *app) newMemory() *recall.Memory {
 	s := a.settings

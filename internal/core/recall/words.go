@@ -13,12 +13,11 @@ import (
 
 // word is a word of a text.
 type word struct {
-	text   string // folded
-	raw    string // as it stands
-	at     int    // byte of its beginning
-	end    int
-	opens  bool // it begins a sentence
-	quoted int  // which quotation it stands in, from 1; 0: none
+	text  string // folded
+	raw   string // as it stands
+	at    int    // byte of its beginning
+	end   int
+	opens bool // it begins a sentence
 }
 
 // maxWord bounds a word, in bytes: what is longer is no word but data.

@@ -2,6 +2,7 @@ package recall
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -74,7 +75,7 @@ func Run(ctx context.Context, o Options) (r Report, err error) {
 		{"FTS5, any word, bm25, porter stems", plain.find("stemmed", " OR ")},
 	}
 	ours := newOurs(dir, o.weights, nil)
-	defer ours.Close()
+	defer func() { err = errors.Join(err, ours.Close()) }()
 	status, err := ours.Status(ctx, agent)
 	if err != nil {
 		return r, fmt.Errorf("bench memory: %w", err)
@@ -86,7 +87,7 @@ func Run(ctx context.Context, o Options) (r Report, err error) {
 	}{"GoClaw, full text", finding(ours)})
 	if o.Embedder != nil {
 		fused := newOurs(dir, o.weights, o.Embedder)
-		defer fused.Close()
+		defer func() { err = errors.Join(err, fused.Close()) }()
 		all, err := fused.Reindex(ctx)
 		if err != nil {
 			return r, fmt.Errorf("bench memory: %w", err)

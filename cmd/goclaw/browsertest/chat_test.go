@@ -19,7 +19,7 @@ const fiveWorkers = `[
  {"match": {"contains": "[Subagent: "}, "answer": {"text": "All five have **42 lines**.\n\n| chapter | lines |\n|---|---:|\n| 1 | 42 |\n| 2 | 42 |\n| 3 | 42 |\n| 4 | 42 |\n| 5 | 42 |\n"}},
  {"match": {"contains": "slowly"}, "answer": {"text": "One two three four five six seven eight nine ten eleven twelve, **done** at last.", "chunkDelayMs": 120}},
  {"match": {"contains": "AGENTS", "hasToolResult": false}, "answer": {"calls": [{"name": "read", "arguments": {"path": "AGENTS.md"}}]}},
- {"match": {"contains": "hang"}, "answer": {"delayMs": 600000, "text": "never"}},
+ {"match": {"contains": "please hang"}, "answer": {"delayMs": 600000, "text": "never"}},
  {"answer": {"text": "You said: {{task}}"}}
 ]`
 

@@ -18,8 +18,9 @@ const fiveWorkers = `[
  {"match": {"role": "worker"}, "answer": {"delayMs": 800, "text": "42 lines. ({{task}})", "chunkDelayMs": 60}},
  {"match": {"contains": "[Subagent: "}, "answer": {"text": "All five have **42 lines**.\n\n| chapter | lines |\n|---|---:|\n| 1 | 42 |\n| 2 | 42 |\n| 3 | 42 |\n| 4 | 42 |\n| 5 | 42 |\n"}},
  {"match": {"contains": "slowly"}, "answer": {"text": "One two three four five six seven eight nine ten eleven twelve, **done** at last.", "chunkDelayMs": 120}},
- {"match": {"contains": "AGENTS", "hasToolResult": false}, "answer": {"calls": [{"name": "read", "arguments": {"path": "AGENTS.md"}}]}},
- {"match": {"contains": "hang"}, "answer": {"delayMs": 600000, "text": "never"}},
+ {"match": {"contains": "in the note", "hasToolResult": false}, "answer": {"calls": [{"name": "read", "arguments": {"path": "note.txt"}}]}},
+ {"match": {"contains": "buy more sheep"}, "answer": {"text": "It says to buy sheep."}},
+ {"match": {"contains": "please hang"}, "answer": {"delayMs": 600000, "text": "never"}},
  {"answer": {"text": "You said: {{task}}"}}
 ]`
 
@@ -55,6 +56,7 @@ func TestSignIn(t *testing.T) {
 
 func TestChatStreams(t *testing.T) {
 	s := newSite(t, fiveWorkers)
+	s.file("note.txt", "buy more sheep\n")
 	p := s.signedIn("chat")
 	p.shows("Nothing was said here yet.")
 	p.say("Tell me slowly")
@@ -63,14 +65,14 @@ func TestChatStreams(t *testing.T) {
 	p.until(`document.querySelector(".turn .md strong")?.innerText === "done" && !document.querySelector(".under-way")`)
 	p.until(`document.querySelectorAll(".turn .md").length === 1`)
 
-	p.say("What is in AGENTS.md?")
+	p.say("What is in the note?")
 	p.until(`document.querySelectorAll(".call").length === 1`)
-	p.shows("You said: ")
+	p.shows("It says to buy sheep.")
 	if got := p.js(`document.querySelector(".call .foldhead").getAttribute("aria-expanded")`); got != "false" {
 		t.Errorf("the call is not folded: %q", got)
 	}
 	p.click(".call .foldhead")
-	p.until(`document.querySelector(".call .foldbody").innerText.includes('"path": "AGENTS.md"') && document.querySelector(".call .foldbody").innerText.includes("how work is done here")`)
+	p.until(`document.querySelector(".call .foldbody").innerText.includes('"path": "note.txt"') && document.querySelector(".call .foldbody").innerText.includes("buy more sheep")`)
 
 	// A reader who has scrolled up is left alone.
 	p.size(1280, 420)

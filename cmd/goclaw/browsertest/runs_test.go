@@ -1,6 +1,9 @@
 package browsertest
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 func TestFiveWorkersLive(t *testing.T) {
 	s := newSite(t, fiveWorkers)
@@ -128,4 +131,16 @@ func TestThousandsOfRuns(t *testing.T) {
 	p.click(".filters input")
 	p.keys("worker 4321")
 	p.until(`document.querySelectorAll(".row:not(.head)").length === 2`) // it, and the top of its tree
+}
+
+// Older runs are read as one comes to them.
+func TestOlderRuns(t *testing.T) {
+	s := newSite(t, `[{"answer": {"text": "done"}}]`)
+	for i := range 230 {
+		s.api("POST", "/api/messages", map[string]string{"session": fmt.Sprintf("agent:main:api:user:u%d", i%20), "text": fmt.Sprintf("message %d", i)}, nil)
+	}
+	p := s.signedIn("runs")
+	p.until(`document.querySelectorAll(".row.l1").length >= 200`)
+	p.js(`(() => { const m = document.querySelector("main"); m.scrollTop = m.scrollHeight })()`)
+	p.until(`document.querySelectorAll(".row.l1").length === 230 && document.querySelector("main").innerText.includes("message 0")`)
 }

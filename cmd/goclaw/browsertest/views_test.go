@@ -28,7 +28,7 @@ func TestCron(t *testing.T) {
 	p.until(`!` + job + `.innerText.includes("paused")`)
 
 	p.press(`[...` + job + `.querySelectorAll("button")].find((b) => b.innerText === "Edit…")`)
-	p.until(`document.querySelectorAll("dialog select").length >= 4`)
+	p.until(`document.querySelectorAll("dialog select").length >= 4 && document.activeElement.closest("dialog")`)
 	p.js(`(() => { const e = [...document.querySelectorAll("dialog input.mono")][0]; e.focus(); e.select() })()`)
 	p.keys("30 7 * * *")
 	p.until(`document.querySelector("dialog small").innerText === "at 07:30"`)
@@ -38,7 +38,7 @@ func TestCron(t *testing.T) {
 	// What the gateway refuses is told in the form.
 	p.expect("400")
 	p.press(`[...` + job + `.querySelectorAll("button")].find((b) => b.innerText === "Edit…")`)
-	p.until(`document.querySelector("dialog input.mono")`)
+	p.until(`document.querySelector("dialog input.mono") && document.activeElement.closest("dialog")`)
 	p.js(`(() => { const e = document.querySelector("dialog input.mono"); e.focus(); e.select() })()`)
 	p.keys("99 99 * * *")
 	p.clickOn("Save")

@@ -12,7 +12,7 @@ const byRequester = new Map(); // session → ids
 export const changed = cell(0);
 
 // loading is what the list of all runs shows while it has none.
-export const listing = cell({ limit: 0, complete: false, error: null, loading: false });
+export const listing = cell({ loaded: false, oldest: 0, complete: false, error: null, loading: false });
 
 const over = new Set(["completed", "failed", "timeout", "cancelled"]);
 export const ended = (run) => over.has(run.status);
@@ -67,14 +67,35 @@ function placesSoon() {
   }, 1000);
 }
 
-// load reads the newest runs.
-export async function load(limit) {
-  listing.set({ ...listing.get(), limit, loading: true });
+const page = 200; // runs that are read at once
+
+// load reads the newest runs: at first one page, later as many as there are
+// new ones.
+export async function load() {
+  listing.set({ ...listing.get(), loading: true });
+  const first = !listing.get().loaded;
+  await read(0, (runs) => !first && !runs.some((r) => store.get(r.runId)));
+}
+
+// older reads the runs before those that were loaded.
+export async function older() {
+  if (listing.get().loading) return;
+  listing.set({ ...listing.get(), loading: true });
+  await read(listing.get().oldest, () => false);
+}
+
+async function read(before, more) {
   try {
-    const runs = await get("/api/runs", { limit });
-    runs.forEach(take);
-    listing.set({ limit, complete: runs.length < limit, error: null, loading: false });
-    await roots(runs);
+    for (;;) {
+      const runs = await get("/api/runs", { limit: page, before: before || "" });
+      const next = runs.length === page && more(runs);
+      runs.forEach(take);
+      const l = listing.get(), last = runs.at(-1)?.ordinal ?? 0;
+      listing.set({ loaded: true, oldest: Math.min(l.oldest || Infinity, last), complete: l.complete || runs.length < page, error: null, loading: next });
+      await roots(runs);
+      if (!next) return;
+      before = last;
+    }
   } catch (error) {
     listing.set({ ...listing.get(), error, loading: false });
   }
@@ -87,10 +108,8 @@ async function roots(runs) {
 }
 
 onResync(() => {
-  if (listing.get().limit) load(listing.get().limit);
-  for (const [id, run] of store.values) {
-    if (!ended(run) && (store.watched(id) || listing.get().limit)) refresh(id);
-  }
+  if (listing.get().loaded) load();
+  for (const [id, run] of store.values) if (!ended(run) && (store.watched(id) || listing.get().loaded)) refresh(id);
 });
 
 // refresh reads one run again.

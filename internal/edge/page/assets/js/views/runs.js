@@ -2,14 +2,14 @@
 import { html, memo, useEffect, useMemo, useRef, useState } from "../dom.js";
 import { useCell } from "../cell.js";
 import { refine, link, go } from "../router.js";
-import { all, changed, listing, load, useRun, ended } from "../runs.js";
+import { all, changed, listing, load, older, useRun, ended } from "../runs.js";
 import { grow, flatten } from "../forest.js";
 import { useKeys } from "../keys.js";
 import { cost, dollars, runName, oneLine, tokens, moment, full, clean } from "../format.js";
 import { Elapsed, Empty, Failure, State } from "../parts.js";
 import { CancelDialog } from "./actions.js";
 
-const page = 200; // rows, and runs of the first load
+const page = 200; // rows
 
 export function Runs({ route }) {
   const f = route.params;
@@ -19,7 +19,7 @@ export function Runs({ route }) {
   const [cancelling, setCancelling] = useState(null);
   const [focus, setFocus] = useState("");
   const grid = useRef(null), filter = useRef(null);
-  useEffect(() => { if (!l.limit) load(page); }, []);
+  useEffect(() => { if (!l.loaded) load(); }, []);
   const tops = useMemo(() => grow(all()), [n]);
   const { rows, more } = useMemo(() => flatten(tops, f, folded, limit), [tops, f, folded, limit]);
   const definitions = useMemo(() => [...new Set([...all().values()].map((r) => r.profile.definition).filter(Boolean))].sort(), [n]);
@@ -60,7 +60,7 @@ export function Runs({ route }) {
         <${Choice} name="Trigger" value=${f.trigger} set=${(v) => refine({ trigger: v })} options=${{ "": "all triggers", user: "user", announcement: "announcement", spawn: "spawn", cron: "cron", heartbeat: "heartbeat" }} />
         ${definitions.length > 0 && html`<${Choice} name="Definition" value=${f.definition} set=${(v) => refine({ definition: v })} options=${{ "": "all definitions", ...Object.fromEntries(definitions.map((d) => [d, d])) }} />`}
       </div></header>
-    <${Failure} error=${l.error} retry=${() => load(l.limit || page)} />
+    <${Failure} error=${l.error} retry=${load} />
     ${rows.length === 0 && !l.loading && !l.error && (filtered
       ? html`<${Empty} title="No run fits the filter."><button class="quiet" onClick=${() => refine({ q: "", show: "", trigger: "", definition: "" })}>Clear the filter</button></${Empty}>`
       : html`<${Empty} title="Nothing has run yet."><a href="#/chat">Say something</a> and it shows here.</${Empty}>`)}
@@ -69,7 +69,7 @@ export function Runs({ route }) {
         <span role="columnheader" class="num">Elapsed</span><span role="columnheader" class="num">Tokens</span><span role="columnheader" class="num">Cost</span><span role="columnheader" class="num">Started</span></div>`}
       ${rows.map((r) => html`<${Row} key=${r.id} ...${r} current=${r.id === current} fold=${fold} setFocus=${setFocus} />`)}
     </div>
-    <${More} more=${more} listing=${l} rows=${rows.length} grow=${() => (more ? setLimit(limit + page) : load(l.limit * 4))} />
+    <${More} more=${more} listing=${l} rows=${rows.length} grow=${() => (more ? setLimit(limit + page) : older())} />
     ${cancelling && html`<${CancelDialog} id=${cancelling} close=${() => setCancelling(null)} />`}</div>`;
 }
 
@@ -106,13 +106,13 @@ const Row = memo(function Row({ id, level, open, below, children, tokens: total,
 function More({ more, listing: l, rows, grow: next }) {
   const ref = useRef(null), go = useRef(next);
   go.current = next;
-  const any = more || (l.limit > 0 && !l.complete && !l.loading && rows > 0);
+  const any = more || (l.loaded && !l.complete && !l.loading && !l.error && rows > 0);
   useEffect(() => {
     if (!any) return undefined;
     const seen = new IntersectionObserver((entries) => { if (entries.some((e) => e.isIntersecting)) go.current(); }, { rootMargin: "400px" });
     seen.observe(ref.current);
     return () => seen.disconnect();
-  }, [any, rows, l.limit]);
+  }, [any, rows, l.oldest]);
   if (!any) return l.loading ? html`<p class="dim pad" role="status">Loading…</p>` : null;
   return html`<p class="pad" ref=${ref}><button class="quiet" onClick=${next}>Show older runs</button></p>`;
 }

@@ -17,9 +17,10 @@ const (
 	rests = 3
 	// gcPercent lets the small heap of a gateway grow threefold between
 	// collections, not twofold: they were a fifth of what a turn costs. A heap
-	// beyond smallHeap costs more memory so than it saves work.
-	gcPercent, goDefault = 200, 100
-	smallHeap            = 64 << 20
+	// beyond smallHeap, with some hundred runs under way, costs more memory so
+	// than it saves work, and one beyond largeHeap more work.
+	gcPercent, tight, goDefault = 200, 60, 100
+	smallHeap, largeHeap        = 8 << 20, 64 << 20
 )
 
 // rest gives memory back to the system once the process has become quiet. By
@@ -63,8 +64,11 @@ func rest(ctx context.Context) {
 
 // percentFor is the GC percentage for a heap with so many live bytes.
 func percentFor(live uint64) int {
-	if live > smallHeap {
+	switch {
+	case live > largeHeap:
 		return goDefault
+	case live > smallHeap:
+		return tight
 	}
 	return gcPercent
 }

@@ -32,10 +32,12 @@ func (c *cli) secretStore(h home) *secret.Store {
 	return c.vault
 }
 
-// lookup is how the configuration finds the secrets that it names.
-func lookup(store *secret.Store) config.Secrets {
+// lookup is how the configuration finds the secrets that it names. From then on
+// no log and no error shows them.
+func (c *cli) lookup(store *secret.Store) config.Secrets {
 	return func(name string) (value, place string, err error) {
 		value, in, err := store.Get(context.Background(), name) // a keyring is waited for with a limit of its own
+		c.hide.Add(value)
 		return value, in.String(), err
 	}
 }

@@ -107,7 +107,7 @@ func (c *cli) locate() (settings, config.Config, error) {
 	if err := checkToken(c.Getenv("GOCLAW_TOKEN")); err != nil {
 		return settings{}, config.Config{}, usagef("GOCLAW_TOKEN %w", err)
 	}
-	s.secrets = lookup(c.secretStore(s.home))
+	s.secrets = c.lookup(c.secretStore(s.home))
 	token, from, err := cfg.Token(c.Getenv, s.secrets)
 	if err != nil {
 		return settings{}, config.Config{}, usage(err)

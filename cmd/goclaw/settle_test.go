@@ -12,6 +12,7 @@ import (
 
 	"goclaw"
 	"goclaw/internal/core/prompt"
+	"goclaw/internal/edge/redact"
 	"goclaw/internal/runtime/engine"
 )
 
@@ -22,7 +23,7 @@ func settled(t *testing.T, text string, vars map[string]string) (settings, error
 	if err := os.WriteFile(filepath.Join(home, "goclaw.json"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := &cli{world: world{Getenv: func(name string) string {
+	c := &cli{hide: &redact.Redactor{}, world: world{Getenv: func(name string) string {
 		switch name {
 		case "GOCLAW_HOME":
 			return home

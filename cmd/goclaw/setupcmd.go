@@ -82,7 +82,10 @@ func (c *cli) setup(ctx context.Context, f setupFlags) (err error) {
 			return usagef("--key-stdin: %w", err)
 		}
 	}
-	out := setup.Outside{Getenv: c.Getenv, Models: offered, Try: tryModel}
+	out := setup.Outside{Getenv: c.Getenv, Models: offered, Try: func(ctx context.Context, e config.Endpoint, model string) error {
+		c.hide.Add(e.APIKey.Reveal())
+		return tryModel(ctx, e, model)
+	}}
 	if !alone {
 		if out.Ask, err = ask.New(c.Stdin, c.Stderr); err != nil {
 			return err
@@ -149,7 +152,7 @@ func (c *cli) prepareSetup(place secret.Place) (*setupJob, error) {
 	for _, p := range j.cfg.Models.Providers {
 		named[p.Name] = true
 	}
-	for _, e := range j.cfg.Endpoints(c.Getenv, nil, lookup(j.store)) {
+	for _, e := range j.cfg.Endpoints(c.Getenv, nil, c.lookup(j.store)) {
 		if named[e.Name] {
 			j.present.Endpoints = append(j.present.Endpoints, e)
 		}

@@ -29,7 +29,6 @@ func inUse(t *testing.T) (s *site, worker string) {
 func TestPhone(t *testing.T) {
 	s, worker := inUse(t)
 	p := s.signedIn("chat")
-	p.expect("/api/memory")
 	p.size(360, 740)
 	at := append([]string{"runs/" + worker, "runs/" + worker + "/prompt", "runs/" + worker + "/family"}, places...)
 	for _, place := range at {
@@ -61,7 +60,6 @@ func TestPhone(t *testing.T) {
 func TestNames(t *testing.T) {
 	s, worker := inUse(t)
 	p := s.signedIn("chat")
-	p.expect("/api/memory")
 	needsName := map[string]bool{"button": true, "link": true, "textbox": true, "searchbox": true, "combobox": true, "image": true, "navigation": true, "treegrid": true, "table": false, "dialog": true}
 	for _, place := range append([]string{"runs/" + worker, "runs/" + worker + "/prompt"}, places...) {
 		p.visit(place)
@@ -96,7 +94,6 @@ func TestNames(t *testing.T) {
 func TestKeyboardOnly(t *testing.T) {
 	s, _ := inUse(t)
 	p := s.signedIn("status")
-	p.expect("/api/memory")
 	p.shows("Kill switch")
 
 	// Every stop of a whole round is visible, and the round ends.

@@ -117,6 +117,7 @@ function useScroll() {
     get away() { return away; },
     moved() {
       const el = ref.current;
+      if (!el) return; // the last scroll may be told after the view has gone
       at.current.end = el.scrollHeight - el.scrollTop - el.clientHeight < 48;
       setAway(!at.current.end);
     },

@@ -76,8 +76,8 @@ func TestChatStreams(t *testing.T) {
 
 	// A reader who has scrolled up is left alone.
 	p.size(1280, 420)
-	p.js(`(() => { const talk = document.querySelector(".talk"); talk.scrollTop = 0 })()`)
-	p.until(`document.querySelector(".latest")`)
+	// Until the new size has settled, the end is kept in view.
+	p.until(`(() => { document.querySelector(".talk").scrollTop = 0; return document.querySelector(".latest") })()`)
 	p.say("Tell me slowly once more")
 	p.until(`document.querySelector(".latest") === null`) // saying something goes to the end
 	p.until(`document.querySelector(".under-way .md")`)

@@ -25,6 +25,7 @@ import (
 	"goclaw/internal/edge/page"
 	"goclaw/internal/edge/telemetry"
 	"goclaw/internal/edge/tool/artifact"
+	crontool "goclaw/internal/edge/tool/cron"
 	"goclaw/internal/edge/tool/exec"
 	"goclaw/internal/edge/tool/file"
 	"goclaw/internal/edge/tool/memory"
@@ -147,6 +148,9 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		}
 	}
 	if a.jobs, err = s.clock.service(a.store, a.engine, s, a.log); err != nil {
+		return err
+	}
+	if err := a.engine.AddTool(crontool.New(a.jobs, s.prompting.zone)); err != nil {
 		return err
 	}
 	gw := gateway.New(gateway.Options{

@@ -46,7 +46,8 @@ type site struct {
 	web       *http.Client
 	seats     []*seat
 	effects   bool
-	over      chan struct{} // closed when all chats have ended
+	play      providertest.Script // plays the models instead of chats
+	over      chan struct{}       // closed when all chats have ended
 
 	mu       sync.Mutex
 	left     int // faults to come
@@ -189,7 +190,11 @@ func (s *site) plan() (p plan, doomed bool) {
 	}
 	if s.points < s.randoms || s.points == s.randoms && s.dice.n(2) == 0 {
 		s.points++
-		p.point = fmt.Sprintf("%s:%d", failpoints[s.dice.n(len(failpoints))], 1+s.dice.n(s.top.passes))
+		points := s.top.points
+		if points == nil {
+			points = failpoints
+		}
+		p.point = fmt.Sprintf("%s:%d", points[s.dice.n(len(points))], 1+s.dice.n(s.top.passes))
 	} else {
 		s.randoms++
 	}

@@ -34,6 +34,7 @@ type topology struct {
 	within time.Duration // of a process's first request most random faults come
 	passes int           // of a named point before the process dies there, at most
 	sleepy int           // one life of so many has a pause in it
+	points []string      // the named ones; nil: all failpoints
 
 	// A fault's recovery is timed from the next start where only that process
 	// can go on, else from the fault itself, and takes limit at most.

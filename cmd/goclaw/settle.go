@@ -25,6 +25,7 @@ import (
 	"goclaw/internal/edge/store/sqlite"
 	"goclaw/internal/edge/telemetry"
 	"goclaw/internal/edge/tool/artifact"
+	crontool "goclaw/internal/edge/tool/cron"
 	"goclaw/internal/edge/tool/memory"
 	"goclaw/internal/edge/tool/sessions"
 	"goclaw/internal/edge/trust"
@@ -83,7 +84,7 @@ const maxModelCalls = 1000
 
 var (
 	workerTools = append([]string{"read", "write", "edit", "ls", "grep", "glob", "exec"}, artifact.Names()...)
-	mainTools   = append(append([]string{"sessions_spawn", "spawn_agent", "subagents", "sessions_list", "sessions_history", "session_status"}, memory.Names()...), workerTools...)
+	mainTools   = append(append([]string{"sessions_spawn", "spawn_agent", "subagents", "sessions_list", "sessions_history", "session_status", crontool.Name}, memory.Names()...), workerTools...)
 )
 
 // locate reads the configuration and finds the home: all that is needed to

@@ -17,6 +17,7 @@ import (
 	"goclaw"
 	"goclaw/internal/core/prompt"
 	"goclaw/internal/edge/tool/artifact"
+	crontool "goclaw/internal/edge/tool/cron"
 	"goclaw/internal/edge/tool/exec"
 	"goclaw/internal/edge/tool/file"
 	"goclaw/internal/edge/tool/memory"
@@ -32,6 +33,7 @@ const workspaceDir = "/home/ann/.goclaw/workspace"
 func realTools(names ...string) []goclaw.ToolSpec {
 	tools := append(file.Tools(file.Options{}), exec.New(exec.Options{}))
 	tools = append(tools, sessions.Tools(nil, nil, nil)...)
+	tools = append(tools, crontool.New(nil, time.UTC))
 	tools = append(tools, artifact.Tools(nil)...)
 	tools = append(tools, memory.Tools(nil, nil, time.UTC)...)
 	var specs []goclaw.ToolSpec

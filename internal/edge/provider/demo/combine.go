@@ -18,7 +18,7 @@ type report struct {
 }
 
 var (
-	reportHead = regexp.MustCompile(`(?i)^\[Subagent: (.+?)\] (Complete|Failed|Timed out|Cancelled)\b[.:]?\s*(.*)$`)
+	reportHead = regexp.MustCompile(`(?i)^\[(?:Subagent|Cron): (.+?)\] (Complete|Failed|Timed out|Cancelled)\b[.:]?\s*(.*)$`)
 	statistics = regexp.MustCompile(`^\(?.*\d.*·.*agent:[^ ]+\)?$`)
 	citation   = regexp.MustCompile(`(?m)^\s*[-*]\s+(\S[^\n:]*?):(\d+): `)
 	sourceLine = regexp.MustCompile(`(?m)^Sources: (.+?)\.?$`)

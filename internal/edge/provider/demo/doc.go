@@ -2,8 +2,9 @@
 // named "demo" whose single model, "demo/offline", needs no key and no network.
 //
 // It is a small, deterministic rule engine, not a language model, and says so:
-// every text that it writes starts with Label, but for the summary that a
-// compaction asks for, which carries its label inside. It looks at nothing but the
+// every text that it writes starts with Label, but for the silent answer to a
+// heartbeat and the summary that a compaction asks for, which carries its label
+// inside. It looks at nothing but the
 // request, as a real model would, and does everything through the tools that
 // the request offers. So it shows the whole machinery of workers, announcements
 // and tools on the real files of a workspace.
@@ -19,6 +20,9 @@
 // As a worker it reads, lists, searches or runs what its task says; any other
 // task is taken as a research topic, which is looked up in the workspace's
 // files and answered with quotes, each with its path and line.
+//
+// A heartbeat it answers with HEARTBEAT_OK and nothing else: it looks after
+// nothing by itself.
 //
 // Asked to compact a conversation, it lists by rules what was asked, how the
 // last replies began, and the workers, files and figures that were named; its

@@ -53,15 +53,21 @@ func decide(req goclaw.ModelRequest) answer {
 		return compact(req)
 	}
 	v := look(req)
-	if v.worker {
+	switch {
+	case v.worker:
 		return v.work()
+	case strings.HasPrefix(v.input, heartbeatMark):
+		return answer{text: heartbeatOK}
 	}
 	return v.serve()
 }
 
 const (
-	workerMark = "[Subagent Context]"
-	taskMark   = "[Subagent Task]:"
+	workerMark    = "[Subagent Context]"
+	jobMark       = "[Cron Context]" // a worker that the clock has started
+	taskMark      = "[Subagent Task]:"
+	heartbeatMark = "This is a heartbeat"
+	heartbeatOK   = "HEARTBEAT_OK" // says that there is nothing to tell
 )
 
 func look(req goclaw.ModelRequest) view {
@@ -76,7 +82,7 @@ func look(req goclaw.ModelRequest) view {
 			continue
 		}
 		if first {
-			v.worker = strings.HasPrefix(text, workerMark)
+			v.worker = strings.HasPrefix(text, workerMark) || strings.HasPrefix(text, jobMark)
 			first = false
 		}
 		newest, v.input = i, text

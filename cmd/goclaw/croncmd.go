@@ -58,15 +58,30 @@ func (j *jobFlags) register(cmd *cobra.Command) {
 	f.Float64Var(&j.usd, "budget-usd", 0, "what one firing may cost, in dollars")
 	f.Int64Var(&j.tokens, "budget-tokens", 0, "tokens that one firing may spend")
 	f.StringVar(&j.missed, "missed", "", "once or skip: what becomes of due times at which nothing ran (default once)")
-	cmd.MarkFlagsMutuallyExclusive("at", "every", "cron")
-	cmd.MarkFlagsMutuallyExclusive("isolated", "main")
-	cmd.MarkFlagsMutuallyExclusive("deliver", "no-deliver")
 	complete(cmd, "thinking", "off", "low", "medium", "high")
 	complete(cmd, "missed", "once", "skip")
 }
 
+// checkOne refuses flags of which a job takes one.
+func checkOne(f *pflag.FlagSet, names ...string) error {
+	var given []string
+	for _, name := range names {
+		if f.Changed(name) {
+			given = append(given, "--"+name)
+		}
+	}
+	if len(given) > 1 {
+		return usagef("%s can't be given together; choose one", strings.Join(given, " and "))
+	}
+	return nil
+}
+
 // edit is what the flags that were given say.
 func (j *jobFlags) edit(f *pflag.FlagSet) (e goclaw.CronEdit, err error) {
+	err = errors.Join(checkOne(f, "at", "every", "cron"), checkOne(f, "isolated", "main"), checkOne(f, "deliver", "no-deliver"))
+	if err != nil {
+		return e, err
+	}
 	for name, to := range map[string]struct {
 		value *string
 		field **string

@@ -93,6 +93,8 @@ func (s *Service) reschedule(e goclaw.CronEdit, to *goclaw.Schedule) error {
 	switch {
 	case ways > 1:
 		return errors.New("say when in one way: schedule, at, every or cron")
+	case ways == 0 && to.Kind == "":
+		return errors.New("say when: by at, every or cron")
 	case e.Schedule != nil && e.Timezone != nil:
 		return errors.New("timezone is part of schedule; leave it out beside")
 	case e.Schedule != nil:

@@ -60,7 +60,7 @@ func TestClock(t *testing.T) {
 			var all []goclaw.Run
 			g.get("/api/runs?limit=1000", &all)
 			for _, r := range all {
-				if r.Trigger == trigger && r.State == goclaw.StateCompleted {
+				if r.Trigger == trigger {
 					runs = append(runs, r)
 				}
 			}
@@ -75,16 +75,10 @@ func TestClock(t *testing.T) {
 				t.Errorf("pause %s: %d", name, status)
 			}
 		}
-		before := of(goclaw.TriggerCron)
-		eventually(t, "the heart beats on", func() bool { return len(of(goclaw.TriggerHeartbeat)) > 4 })
-		var after []goclaw.Run
-		for _, r := range of(goclaw.TriggerCron) {
-			if r.CreatedAt > before[0].CreatedAt {
-				after = append(after, r)
-			}
-		}
-		if len(after) > 0 {
-			t.Errorf("paused jobs fired: %+v", after)
+		before, beats := len(of(goclaw.TriggerCron)), len(of(goclaw.TriggerHeartbeat))
+		eventually(t, "the heart beats on", func() bool { return len(of(goclaw.TriggerHeartbeat)) > beats+2 })
+		if after := len(of(goclaw.TriggerCron)); after != before {
+			t.Errorf("paused jobs fired: %d runs, then %d", before, after)
 		}
 
 		run := g.send("agent:main:main", "Add a job.")

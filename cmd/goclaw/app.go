@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -136,21 +137,10 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 	if a.engine, err = engine.New(o); err != nil {
 		return err
 	}
-	for _, t := range sessions.Tools(a.engine, a.store, a.store) {
-		if err := a.engine.AddTool(t); err != nil {
-			return err
-		}
-	}
-	more := append(artifact.Tools(a.store, announce.ResultArtifact), memory.Tools(a.memory, workspace.Notes{}, s.prompting.zone)...)
-	for _, t := range more {
-		if err := a.engine.AddTool(t); err != nil {
-			return err
-		}
-	}
 	if a.jobs, err = s.clock.service(a.store, a.engine, s, a.log); err != nil {
 		return err
 	}
-	if err := a.engine.AddTool(crontool.New(a.jobs, s.prompting.zone)); err != nil {
+	if err := a.addTools(); err != nil {
 		return err
 	}
 	gw := gateway.New(gateway.Options{
@@ -169,6 +159,21 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		surface.Page, surface.SignedOut, surface.Metrics = a.page, page.SignedOut(), a.metrics
 	}
 	a.handler = web.New(surface)
+	return nil
+}
+
+// addTools adds the tools that speak of runs, what they left, what is
+// remembered, and jobs.
+func (a *app) addTools() error {
+	zone := a.settings.prompting.zone
+	for _, t := range slices.Concat(
+		sessions.Tools(a.engine, a.store, a.store), artifact.Tools(a.store, announce.ResultArtifact),
+		memory.Tools(a.memory, workspace.Notes{}, zone), []goclaw.Tool{crontool.New(a.jobs, zone)},
+	) {
+		if err := a.engine.AddTool(t); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -11,12 +11,14 @@ import (
 	"goclaw/internal/core/frontmatter"
 )
 
-// The words of a definition's report are the root's.
-type (
-	Status  = goclaw.DefinitionStatus
-	Level   = goclaw.ProblemLevel
-	Problem = goclaw.DefinitionProblem
-)
+// Status is what became of a definition's file.
+type Status = goclaw.DefinitionStatus
+
+// Level says how bad a problem is.
+type Level = goclaw.ProblemLevel
+
+// Problem is what is wrong with a file, where, and how to mend it.
+type Problem = goclaw.DefinitionProblem
 
 // The statuses and levels, by their short names.
 const (

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -322,5 +321,3 @@ func (p *parser) prohibitions() {
 		p.add(LevelNotice, f.Line, f.Col, "disable-model-invocation is read as visibility: internal", "nothing to do")
 	}
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

@@ -7,11 +7,11 @@ import (
 	"goclaw"
 )
 
-// Rules, and what they say about a call.
-type (
-	Rule   = goclaw.DefinitionRule
-	Action = goclaw.RuleAction
-)
+// Rule says what is done about some of a tool's calls.
+type Rule = goclaw.DefinitionRule
+
+// Action is what a rule says about a call.
+type Action = goclaw.RuleAction
 
 // The actions. Where nobody can be asked, ask means deny.
 const (

@@ -10,6 +10,9 @@ export function tokens(n) {
 
 export const exact = (n) => (n ?? 0).toLocaleString("en");
 
+// count is a number of things: 1 turn, 2 turns.
+export const count = (n, thing) => `${exact(n)} ${thing}${n === 1 ? "" : "s"}`;
+
 export function cost(usage) {
   const usd = usage?.costUSD;
   if (usd === null || usd === undefined) return usage && usage.input + usage.output > 0 ? "?" : "–";

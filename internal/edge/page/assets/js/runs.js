@@ -122,7 +122,5 @@ export async function refresh(id) {
 // loadWorkers reads the workers that a session asked for.
 export const loadWorkers = async (session) => (await get("/api/runs", { requester: session, limit: 300 })).forEach(take);
 
-// loadTree reads the workers of a run and of the top of its tree.
-export async function loadTree(run) {
-  for (const parent of new Set([run.root || run.runId, run.runId])) (await get("/api/runs", { parent })).forEach(take);
-}
+// loadTree reads the runs of the tree that a run belongs to.
+export const loadTree = async (run) => (await get("/api/runs", { root: run.root || run.runId })).forEach(take);

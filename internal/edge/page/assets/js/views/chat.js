@@ -7,7 +7,7 @@ import { go, link } from "../router.js";
 import { all, changed, known, loadWorkers, take, ended } from "../runs.js";
 import { seed } from "../logs.js";
 import { status } from "../status.js";
-import { sessionName, relative, clean } from "../format.js";
+import { count, sessionName, relative, clean } from "../format.js";
 import { Empty, Failure, Icon } from "../parts.js";
 import { Turn } from "./turn.js";
 import { Composer, answers } from "./composer.js";
@@ -137,5 +137,5 @@ function Chooser({ session }) {
   const options = [...extra.map((key) => ({ key })), ...list];
   return html`<label class="chooser"><span class="unseen">Session</span>
     <select value=${session} onMouseDown=${load} onChange=${(e) => go(["chat", e.target.value])}>
-      ${options.map((s) => html`<option key=${s.key} value=${s.key} selected=${s.key === session}>${clean(sessionName(s.key))}${s.turns ? ` · ${s.turns} turns · ${relative(s.updatedAt)}` : ""}</option>`)}</select></label>`;
+      ${options.map((s) => html`<option key=${s.key} value=${s.key} selected=${s.key === session}>${clean(sessionName(s.key))}${s.turns ? ` · ${count(s.turns, "turn")} · ${relative(s.updatedAt)}` : ""}</option>`)}</select></label>`;
 }

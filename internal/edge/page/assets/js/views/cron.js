@@ -32,8 +32,8 @@ function Job({ job: j, again, dialog, open }) {
       ${j.heartbeat && html`<span class="tag good">heartbeat</span>`}${!j.enabled && html`<span class="tag">paused</span>`}${j.failures > 0 && html`<span class="tag bad">${j.failures} ${j.failures === 1 ? "failure" : "failures"} in a row</span>`}
       ${j.running && html`<a href=${link(["runs", j.running])}><${State} run=${{ status: "running" }} /></a>`}<span class="grow"></span>
       <span class="actions"><button disabled=${busy} onClick=${() => does("run", "Started")}>Run now</button>
-        <button disabled=${busy} onClick=${() => does(j.enabled ? "pause" : "resume", j.enabled ? "Paused" : "Resumed")}>${j.enabled ? "Pause" : "Resume"}</button>
-        ${!j.heartbeat && html`<button disabled=${busy} onClick=${() => dialog({ kind: "edit", job: j })}>Edit…</button><button disabled=${busy} onClick=${() => dialog({ kind: "remove", job: j })}>Remove…</button>`}</span></div>
+        ${!j.heartbeat && html`<button disabled=${busy} onClick=${() => does(j.enabled ? "pause" : "resume", j.enabled ? "Paused" : "Resumed")}>${j.enabled ? "Pause" : "Resume"}</button>
+          <button disabled=${busy} onClick=${() => dialog({ kind: "edit", job: j })}>Edit…</button><button disabled=${busy} onClick=${() => dialog({ kind: "remove", job: j })}>Remove…</button>`}</span></div>
     <p>${inWords(j.schedule)}${j.nextAt && j.enabled ? html` <span class="dim">· next <${Ago} at=${j.nextAt} /></span>` : ""}</p>
     <p class="dim" dir="auto">${clean(oneLine(j.message, 200))}</p>
     ${last && html`<p class="dim">Last <${Ago} at=${last.at || last.due} />${last.status ? html`: ${last.runId ? html`<a class="plain" href=${link(["runs", last.runId])}>${last.status}</a>` : last.status}` : ""}${last.finishedAt && last.startedAt ? ` in ${span(last.finishedAt - last.startedAt)}` : ""}</p>`}

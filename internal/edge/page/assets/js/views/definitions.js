@@ -25,7 +25,7 @@ function One({ d, open }) {
   return html`<li class="definition" id=${"definition-" + d.name}><div class="line"><b>${clean(d.name)}</b><span class=${"tag " + (marks[d.status] ?? "")}>${d.status}</span>
       ${d.active === false && html`<span class="tag" title="A nearer file has its name">overridden</span>`}${d.trusted === false && html`<span class="tag warn" title="Trust the workspace with: goclaw trust">not trusted</span>`}${d.scope && html`<span class="dim">${clean(d.scope)}</span>`}${d.model && html`<span class="dim">${clean(d.model)}</span>`}</div>
     ${d.description && html`<p class="dim" dir="auto">${clean(d.description)}</p>`}
-    ${d.problems?.length > 0 && html`<ul class="problems" aria-label=${"Problems of " + d.name}>${d.problems.map((p, i) => html`<li key=${i}><code>${clean(short(d.path))}${p.line ? `:${p.line}` : ""}${p.line && p.col ? `:${p.col}` : ""}</code>
+    ${d.problems?.length > 0 && html`<ul class=${d.status === "warning" || d.status === "ok" ? "problems mild" : "problems"} aria-label=${"Problems of " + d.name}>${d.problems.map((p, i) => html`<li key=${i}><code>${clean(short(d.path))}${p.line ? `:${p.line}` : ""}${p.line && p.col ? `:${p.col}` : ""}</code>
       <span><bdi>${clean(p.message)}</bdi>${p.hint && html`<small>${clean(p.hint)}</small>`}</span></li>`)}</ul>`}
     <${Fold} open=${open} summary="Details">${() => html`<dl class="pairs">${facts.map(([k, v]) => html`<div key=${k}><dt>${k}</dt><dd>${clean(String(v))}</dd></div>`)}</dl>
       <p class="text"><a href=${link(["runs"], { definition: d.name })}>Runs of it</a></p>`}</${Fold}></li>`;

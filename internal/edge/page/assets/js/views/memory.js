@@ -3,7 +3,7 @@ import { html, useEffect, useRef, useState } from "../dom.js";
 import { get } from "../api.js";
 import { refine, link } from "../router.js";
 import { useKeys } from "../keys.js";
-import { bytes, clean, exact, sessionName } from "../format.js";
+import { bytes, clean, count, exact, sessionName } from "../format.js";
 import { Ago, Empty, Failure, useLoad } from "../parts.js";
 
 export function Memory({ route }) {
@@ -22,7 +22,7 @@ export function Memory({ route }) {
     ${!q && status.value && html`<${Empty} title="What does the agent remember?">Its notes and what was said in its conversations are searched, with the lines they come from.</${Empty}>`}
     <ol class="list hits" aria-live="polite">${(hits.value ?? []).map((h, i) => html`<li key=${i}><div class="line"><b><${Place} hit=${h} /></b><span class="dim">lines ${h.line}–${h.endLine}${h.at ? html` · <${Ago} at=${h.at} />` : ""}</span><span class="grow"></span><span class="dim num" title="score">${h.score.toFixed(2)}</span></div>
       <p class="snippet" dir="auto">${clean(h.snippet)}</p></li>`)}</ol>
-    ${status.value && html`<footer class="section dim">${[status.value].flat().map((s) => html`<p key=${s.agentId}>${s.agentId}: ${exact(s.files)} files and ${exact(s.turns)} turns in ${exact(s.chunks)} pieces, ${bytes(s.bytes)}${s.updatedAt ? html`, indexed <${Ago} at=${s.updatedAt} />` : ""}${s.embedding ? `, vectors of ${s.embedding} for ${exact(s.embedded)}` : ""}</p>
+    ${status.value && html`<footer class="section dim">${[status.value].flat().map((s) => html`<p key=${s.agentId}>${s.agentId}: ${count(s.files, "file")} and ${count(s.turns, "turn")} in ${count(s.chunks, "piece")}, ${bytes(s.bytes)}${s.updatedAt ? html`, indexed <${Ago} at=${s.updatedAt} />` : ""}${s.embedding ? `, vectors of ${s.embedding} for ${exact(s.embedded)}` : ""}</p>
       ${(s.problems ?? []).map((p) => html`<p class="note warn">${clean(p)}</p>`)}`)}</footer>`}</div>`;
 }
 

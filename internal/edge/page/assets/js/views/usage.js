@@ -17,11 +17,10 @@ export function Usage({ route }) {
   const sum = useLoad(() => get("/api/usage", { since }), [since], 30_000);
   const total = sum.value?.[0];
   const list = arranged(rows.value ?? [], by, since);
-  const unknown = rows.error?.status === 400 && by === "trigger";
   return html`<div class="page wide"><header class="bar"><h1>Usage</h1>
       <div class="segments" role="group" aria-label="Group by">${Object.entries(groups).map(([v, t]) => html`<button key=${v} aria-pressed=${v === by} onClick=${() => refine({ by: v })}>${t}</button>`)}</div>
       <span class="grow"></span><label><span class="unseen">Time</span><select class="plain" value=${days} onChange=${(e) => refine({ days: e.target.value })}>${Object.entries(spans).map(([v, t]) => html`<option key=${v} value=${v} selected=${v === days}>${t}</option>`)}</select></label></header>
-    ${unknown ? html`<p class="note">Not available: this gateway does not sum up by trigger.</p>` : html`<${Failure} error=${rows.error ?? sum.error} retry=${() => { rows.again(); sum.again(); }} />`}
+    <${Failure} error=${rows.error ?? sum.error} retry=${() => { rows.again(); sum.again(); }} />
     ${total && total.calls > 0 && html`<dl class="facts-grid sums">
       <div><dt>Cost</dt><dd>${total.usage.costUSD === null ? "–" : dollars(total.usage.costUSD)}</dd></div><div><dt>Model calls</dt><dd>${exact(total.calls)}</dd></div>
       <div><dt>Tokens in</dt><dd>${tokens(total.usage.input)}</dd></div><div><dt>Tokens out</dt><dd>${tokens(total.usage.output)}</dd></div>

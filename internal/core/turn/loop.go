@@ -27,8 +27,9 @@ type Loop struct {
 }
 
 // Looping judges a call that the model wants to make next. Repetitions are
-// counted among the latest calls, since the last that was new to the run and had effects: what
-// was looked at before may look different after it.
+// counted among the latest calls, since the last that was new to the run and had
+// effects, and since the last takeover: what was looked at before may look
+// different after it, or have to be looked at again by a new process.
 func Looping(s State, c goclaw.ToolCall) Loop {
 	key := callKey(c)
 	seen := map[string]bool{}
@@ -66,6 +67,9 @@ func Looping(s State, c goclaw.ToolCall) Loop {
 			default:
 				same++
 			}
+		}
+		if st.Resumed {
+			count, same, last = 0, 0, ""
 		}
 	}
 	return judge(c.Name, count, same)

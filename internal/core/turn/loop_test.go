@@ -14,6 +14,7 @@ type made struct {
 	name, args, result string
 	effects            bool // not idempotent
 	refused            bool // told, not run
+	resumed            bool // another process goes on after it
 }
 
 func record(calls []made) turn.State {
@@ -32,6 +33,9 @@ func record(calls []made) turn.State {
 		events = append(events, goclaw.Event{Kind: goclaw.EventResult, Result: &goclaw.ToolResult{
 			CallID: id, Name: m.name, Content: m.result, IsError: m.refused,
 		}})
+		if m.resumed {
+			events = append(events, goclaw.Event{Kind: goclaw.EventResumed, Resumed: &goclaw.ResumedEvent{}})
+		}
 	}
 	return turn.Fold(events)
 }
@@ -84,5 +88,21 @@ func TestLooping(t *testing.T) {
 				t.Errorf("badly worded: %+v", got)
 			}
 		})
+	}
+}
+
+// A new process may look again at what the one before has looked at; then it is
+// counted anew.
+func TestLoopingAfterATakeover(t *testing.T) {
+	read := made{name: "read", args: `{"path":"a"}`, result: "text"}
+	call := goclaw.ToolCall{Name: read.name, Arguments: read.args}
+	last := read
+	last.resumed = true
+	taken := append(times(5, read), last)
+	if l := turn.Looping(record(taken), call); l != (turn.Loop{}) {
+		t.Errorf("right after the takeover: %+v", l)
+	}
+	if l := turn.Looping(record(append(taken, times(6, read)...)), call); l.Stop == "" {
+		t.Errorf("six more: %+v", l)
 	}
 }

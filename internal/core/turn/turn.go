@@ -53,6 +53,7 @@ type Step struct {
 	Results map[string]goclaw.ToolResult
 	Since   goclaw.Millis    // when the intents were recorded
 	Inputs  []goclaw.Message // what came after the step
+	Resumed bool             // another owner took the run over after the step, or within it
 }
 
 // Fold folds a whole log, in order.
@@ -117,6 +118,9 @@ func Apply(s State, e goclaw.Event) State {
 	case goclaw.EventResumed:
 		if e.Resumed.ModelCallLost {
 			s.LostModelCalls++
+		}
+		if last := s.last(); last != nil {
+			last.Resumed = true
 		}
 	case goclaw.EventEnd:
 		s.End = e.End

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ type record struct {
 	runs   []goclaw.Run // oldest first
 	events map[string][]goclaw.Event
 	gone   map[goclaw.SessionKey]bool
-	paused bool
+	paused atomic.Bool
 }
 
 // turn records what a person said and what was answered; "" leaves it open.
@@ -98,7 +99,7 @@ func (r *record) Session(_ context.Context, key goclaw.SessionKey) (goclaw.Sessi
 }
 
 func (r *record) Paused(context.Context) (goclaw.Pause, error) {
-	if r.paused {
+	if r.paused.Load() {
 		return goclaw.Pause{At: 1}, nil
 	}
 	return goclaw.Pause{}, nil
@@ -448,7 +449,7 @@ func TestEmbedding(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	e.set(nil)
-	p.record.paused = true
+	p.record.paused.Store(true)
 	if got, note := p.ask("kettle"); len(got) == 0 || !strings.Contains(note, "model calls are paused") {
 		t.Errorf("%q, %q", got, note)
 	}

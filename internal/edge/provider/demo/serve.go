@@ -19,7 +19,7 @@ const help = `Hello. I'm the built-in demonstration: a few fixed rules, no intel
 - remember FACT
 - status
 
-For a real assistant set ANTHROPIC_API_KEY or OPENAI_API_KEY and start again.`
+For a real assistant run goclaw setup, or set ANTHROPIC_API_KEY or OPENAI_API_KEY and start again.`
 
 var rememberOrder = regexp.MustCompile(`(?is)^(?:remember|note)(?:\s+(?:that|this))?\s*:?\s+(\S.*)$`)
 

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -149,25 +148,4 @@ func abandoned(c goclaw.ToolCall, w *goclaw.WaitingEvent) error {
 		return nil
 	}
 	return fmt.Errorf("the caller gave no result for %s within %s", c.Name, callerPatience)
-}
-
-// strayResults are the results that came too late for a run that ends.
-func (j *job) strayResults() ([]string, error) {
-	if len(j.r.Profile.Caller) == 0 {
-		return nil, nil
-	}
-	var stray []string
-	err := j.persist(func(ctx context.Context) error {
-		items, err := j.e.o.Store.Pending(ctx, j.r.Session)
-		for _, it := range items {
-			if it.Kind == goclaw.ItemResults && it.Group == j.r.ID {
-				stray = append(stray, it.ID)
-			}
-		}
-		return err
-	})
-	if err != nil && !errors.Is(err, goclaw.ErrFenced) {
-		return nil, fmt.Errorf("load inbox: %w", err)
-	}
-	return stray, err
 }

@@ -109,19 +109,15 @@ func (j *job) returned(r goclaw.Run, last []goclaw.Event) *goclaw.Return {
 	return &back
 }
 
-// lastWords takes the messages that came too late for a worker that is being
-// stopped: nobody else would.
+// lastWords takes what came too late for the run: messages to a worker that is
+// being stopped, and results of its caller's tools. Nobody else would.
 func (j *job) lastWords(ending *goclaw.Ending, said *goclaw.EndEvent) error {
-	stray, err := j.strayResults()
-	if err != nil {
-		return err
-	}
-	ending.Consume = append(ending.Consume, stray...)
-	if !j.r.Session.IsWorker() || ending.IfQuiet {
+	stopped := j.r.Session.IsWorker() && !ending.IfQuiet
+	if !stopped && len(j.r.Profile.Caller) == 0 {
 		return nil
 	}
 	var items []goclaw.InboxItem
-	err = j.persist(func(ctx context.Context) (err error) {
+	err := j.persist(func(ctx context.Context) (err error) {
 		items, err = j.e.o.Store.Pending(ctx, j.r.Session)
 		return err
 	})
@@ -129,7 +125,10 @@ func (j *job) lastWords(ending *goclaw.Ending, said *goclaw.EndEvent) error {
 		return fmt.Errorf("load inbox: %w", err)
 	}
 	for _, it := range items {
-		if it.Kind == goclaw.ItemSteer {
+		switch {
+		case it.Kind == goclaw.ItemResults && it.Group == j.r.ID:
+			ending.Consume = append(ending.Consume, it.ID)
+		case it.Kind == goclaw.ItemSteer && stopped:
 			ending.Consume = append(ending.Consume, it.ID)
 			said.Unread = append(said.Unread, it.Text)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"goclaw"
+	"goclaw/internal/core/budget"
 )
 
 // Policy narrows a set of tools. Deny wins; a nil Allow allows all, an empty
@@ -238,11 +239,7 @@ func (r Rules) target(q goclaw.SpawnRequest, from Requester) (Agent, *goclaw.Spa
 // timeout is the smaller of a given timeout and a limit in seconds, in
 // milliseconds; 0 means none.
 func timeout(given time.Duration, l goclaw.Limits) int64 {
-	ms, limit := given.Milliseconds(), 1000*l.Seconds
-	if ms == 0 || limit > 0 && limit < ms {
-		return limit
-	}
-	return ms
+	return budget.Lower(given.Milliseconds(), 1000*l.Seconds)
 }
 
 // TooManyChildren words the refusal of a spawn beyond the limit.

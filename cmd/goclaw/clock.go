@@ -4,7 +4,6 @@ import (
 	"log/slog"
 
 	"goclaw/internal/edge/config"
-	"goclaw/internal/edge/workspace"
 	"goclaw/internal/runtime/cron"
 	"goclaw/internal/runtime/engine"
 	"goclaw/internal/runtime/gateway"
@@ -39,6 +38,6 @@ func (s *settings) addClock(cfg config.Config) {
 func (c clock) service(store cron.Store, e *engine.Engine, s settings, log *slog.Logger) (*cron.Service, error) {
 	return cron.New(cron.Options{
 		Store: store, Runner: e, Zone: s.prompting.zone, Agents: s.agentIDs(), Enabled: c.enabled, MaxActive: c.maxActive,
-		Heartbeats: c.beats, Files: workspace.NewLoader(s.prompting.files), Log: log,
+		Heartbeats: c.beats, Files: s.prompting.loader, Log: log,
 	})
 }

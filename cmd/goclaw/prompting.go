@@ -14,6 +14,7 @@ import (
 // prompting is what the configuration says of prompts.
 type prompting struct {
 	files      workspace.Options
+	loader     *workspace.Loader // of files
 	sections   map[string]string // files of the person's own, by section id
 	hook       *contexthook.Hook // nil for none
 	facts      prompt.Facts      // those that hold for the person
@@ -31,6 +32,7 @@ func (s *settings) addPrompting(c *cli, cfg config.Config) {
 			Aliases: cfg.Models.Aliases, Docs: cfg.Context.Docs,
 		},
 	}
+	s.prompting.loader = workspace.NewLoader(s.prompting.files)
 	if h := cfg.Context.Hook; len(h.Command) > 0 {
 		s.prompting.hook = contexthook.New(contexthook.Options{
 			Command: h.Command, Timeout: time.Duration(h.TimeoutSeconds) * time.Second,
@@ -52,7 +54,7 @@ func (s *settings) addWindows(cfg config.Config) error {
 // into gives the engine what prompts are made of. host and system are facts of
 // this process.
 func (p prompting) into(o *engine.Options, host, system string) {
-	o.Files = workspace.NewLoader(p.files)
+	o.Files = p.loader
 	o.Notes, o.DailyNotes, o.Zone = workspace.Notes{}, p.dailyNotes, p.zone
 	o.Facts = p.facts
 	o.Facts.Host, o.Facts.OS = host, system

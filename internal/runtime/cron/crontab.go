@@ -15,15 +15,10 @@ import (
 // upcoming is how many due times a report lists.
 const upcoming = 5
 
-// Add adds a job. It takes what a person says of it and fills in the rest: the
+// add adds a job. It takes what a person says of it and fills in the rest: the
 // id from the name, the anchor of equal steps, and the defaults: the agent main,
 // an isolated run, missed due times made up for once, a main job's turn in its
 // agent's main session. A job that can't run as it is is refused.
-func (s *Service) Add(ctx context.Context, job goclaw.CronJob) (goclaw.CronReport, error) {
-	job.Enabled = true
-	return s.add(ctx, job)
-}
-
 func (s *Service) add(ctx context.Context, job goclaw.CronJob) (goclaw.CronReport, error) {
 	now := s.o.Now()
 	if job.Heartbeat {

@@ -84,6 +84,23 @@ func repairers(q *providertest.Request) providertest.Answer {
 	return providertest.Answer{Text: "ok"}
 }
 
+// killUntilEnded kills the gateway again and again, at most 41 times, until the
+// run has ended; g is the gateway that lives then.
+func (h *e2e) killUntilEnded(g *gatewayProcess, id string) (*gatewayProcess, goclaw.RunInfo, int) {
+	h.t.Helper()
+	for kills := 0; ; kills++ {
+		time.Sleep(time.Duration(20+rand.IntN(150)) * time.Millisecond) // moments of its own choosing are the point
+		var run goclaw.RunInfo
+		h.run("subagent", "show", id, "--json").decode(h.t, &run)
+		if run.Status.Ended() || kills > 40 {
+			return g, run, kills
+		}
+		g.signal(syscall.SIGKILL)
+		g.wait()
+		g = h.gateway()
+	}
+}
+
 // The example's flow plans, changes, checks and repairs a small repository. The
 // gateway is killed again and again meanwhile: each step runs once.
 func TestFlowSurvivesKills(t *testing.T) {
@@ -101,19 +118,7 @@ func TestFlowSurvivesKills(t *testing.T) {
 		started := h.run("flow", "run", filepath.Join(h.workspace, "flow.yaml"), "--input", `{"goal":"say terms, not words"}`, "--detach", "--json")
 		var reply goclaw.SpawnReply
 		started.decode(t, &reply)
-		kills := 0
-		var run goclaw.RunInfo
-		for {
-			time.Sleep(time.Duration(20+rand.IntN(150)) * time.Millisecond) // moments of its own choosing are the point
-			h.run("subagent", "show", reply.RunID, "--json").decode(t, &run)
-			if run.Status.Ended() || kills > 40 {
-				break
-			}
-			g.signal(syscall.SIGKILL)
-			g.wait()
-			kills++
-			g = h.gateway()
-		}
+		g, run, kills := h.killUntilEnded(g, reply.RunID)
 		if run.Status != goclaw.StateCompleted || !strings.Contains(string(run.Result), "It says terms.") {
 			t.Fatalf("%s %s %s after %d kills", run.Status, run.Result, run.Error, kills)
 		}
@@ -199,19 +204,7 @@ func TestHandoffSurvivesKills(t *testing.T) {
 		if err := json.Unmarshal([]byte(body), &reply); err != nil || reply.RunID == "" {
 			t.Fatalf("%d %s", status, body)
 		}
-		kills := 0
-		var run goclaw.RunInfo
-		for {
-			time.Sleep(time.Duration(20+rand.IntN(150)) * time.Millisecond) // moments of its own choosing are the point
-			h.run("subagent", "show", reply.RunID, "--json").decode(t, &run)
-			if run.Status.Ended() || kills > 40 {
-				break
-			}
-			g.signal(syscall.SIGKILL)
-			g.wait()
-			kills++
-			g = h.gateway()
-		}
+		g, run, kills := h.killUntilEnded(g, reply.RunID)
 		if run.Status != goclaw.StateCompleted {
 			t.Fatalf("%s %s after %d kills", run.Status, run.Error, kills)
 		}

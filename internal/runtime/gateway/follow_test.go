@@ -131,8 +131,10 @@ func TestFollowASlowReaderMissesNoEvent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		d.step(r, 0, true)
+		synctest.Wait()     // it has an event on offer, and takes no more
 		const events = 1000 // far more than the feed keeps
-		for seq := range events {
+		for seq := 1; seq < events; seq++ {
 			d.step(r, seq, true)
 		}
 		d.finish(r, events)

@@ -83,14 +83,11 @@ func (s *Store) migrate(ctx context.Context) error {
 
 // inspect returns the file's schema version, without changing the file.
 func (s *Store) inspect(ctx context.Context, conn rower, newest int) (version int, err error) {
+	// One statement reads one state: another process may be at its migration.
 	var app, tables int
-	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
-		return 0, err
-	}
-	if err := conn.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app); err != nil {
-		return 0, err
-	}
-	if err := conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+	err = conn.QueryRowContext(ctx, `SELECT v.user_version, a.application_id, (SELECT count(*) FROM sqlite_schema)
+		FROM pragma_user_version v, pragma_application_id a`).Scan(&version, &app, &tables)
+	if err != nil {
 		return 0, err
 	}
 	switch {

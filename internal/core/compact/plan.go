@@ -95,7 +95,7 @@ func recentFrom(w Want) (from, whole int64) {
 			whole = l.Run.Ordinal
 			continue
 		}
-		if whole == w.Run.Ordinal && tokens(turn.Cut(l.Run, s)) <= max(w.KeepRecent, 1) {
+		if whole == w.Run.Ordinal && tokens(turn.Cut(l.Run, s, worthTrimming)) <= max(w.KeepRecent, 1) {
 			return l.Run.Ordinal, whole
 		}
 		return whole, whole

@@ -77,12 +77,13 @@ func (v View) Messages(r goclaw.Run, s State) []goclaw.Message {
 	return msgs
 }
 
-// Cut renders the run's part of the transcript with all its results cut.
-func Cut(r goclaw.Run, s State) []goclaw.Message {
+// Cut renders the run's part of the transcript with its results of more than
+// over bytes cut.
+func Cut(r goclaw.Run, s State, over int) []goclaw.Message {
 	v := View{trimmed: map[goclaw.TrimmedResult]bool{}}
 	for _, st := range s.Steps {
-		for id := range st.Results {
-			v.trimmed[goclaw.TrimmedResult{Run: r.ID, CallID: id}] = true
+		for id, res := range st.Results {
+			v.trimmed[goclaw.TrimmedResult{Run: r.ID, CallID: id}] = len(res.Content) > over
 		}
 	}
 	return v.Messages(r, s)

@@ -86,7 +86,9 @@ func (c *cli) scan(agent string) (settings, config.Config, definition.Catalog, e
 	var unread error // then nothing of the workspace is trusted
 	catalog := s.library(cfg, func(workspace string) bool {
 		ok, err := s.trust.Trusted(workspace)
-		unread = errors.Join(unread, err)
+		if !errors.Is(err, fs.ErrNotExist) { // one that is yet to be made holds nothing to trust
+			unread = errors.Join(unread, err)
+		}
 		return ok
 	}).catalog(dir)
 	if unread != nil {

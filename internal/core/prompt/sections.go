@@ -216,7 +216,8 @@ func builtIn(id string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// fill puts facts in the place of {{name}}.
+// fill puts facts in the place of {{name}}. What workers are not told stays as
+// it is written in a section of theirs.
 func (b *builder) fill(text string) string {
 	if !strings.Contains(text, "{{") {
 		return text
@@ -225,16 +226,21 @@ func (b *builder) fill(text string) string {
 	if b.has("sessions_spawn") {
 		spawning = "spawn_yes"
 	}
-	return strings.NewReplacer(
+	facts := []string{
 		"{{spawning}}", builtIn(spawning),
 		"{{workspace}}", b.in.Profile.Workspace,
-		"{{user}}", b.user(),
-		"{{heartbeat}}", b.in.Facts.Heartbeats[b.in.Profile.Agent],
-		"{{aliases}}", b.aliases(),
-		"{{docs}}", b.in.Facts.Docs,
 		"{{agents}}", b.workers(),
 		"{{runtime}}", b.runtime(),
-	).Replace(text)
+	}
+	if b.full() {
+		facts = append(facts,
+			"{{user}}", b.user(),
+			"{{heartbeat}}", b.in.Facts.Heartbeats[b.in.Profile.Agent],
+			"{{aliases}}", b.aliases(),
+			"{{docs}}", b.in.Facts.Docs,
+		)
+	}
+	return strings.NewReplacer(facts...).Replace(text)
 }
 
 func (b *builder) user() string {

@@ -165,6 +165,8 @@ func TestGoldenPrompts(t *testing.T) {
 		{"worker-spawner", input(spawner, fresh, append(workerTools(), realTools("sessions_spawn", "subagents", "memory_get", "memory_search")...))},
 		{"worker-lifted", input(lifted, cut, workerTools())},
 		{"none", input(none, fresh, workerTools())},
+		{"main-few-tools", input(mainProfile(), fresh, realTools("memory_search"))},
+		{"main-no-tools", input(mainProfile(), fresh, nil)},
 		{"cron", cron(input(workerProfile(), fresh, workerTools()))},
 		{"everything", everything(input(mainProfile(), fresh, realTools()))},
 		{"everything-worker", everything(input(spawner, fresh, append(workerTools(), realTools("sessions_spawn", "subagents", "memory_get", "memory_search")...)))},

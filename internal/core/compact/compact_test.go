@@ -167,6 +167,10 @@ func TestFromTheRecord(t *testing.T) {
 			t.Errorf("%q is not in %s", want, got)
 		}
 	}
+	logs[1].Run.State, logs[1].Run.Error = goclaw.StateFailed, "no model"
+	if failed := compact.Digest(logs, turn.View{}, 2, 4000); !strings.Contains(failed, "Asked: second\n  Ended: failed. no model") {
+		t.Error(failed)
+	}
 	if strings.Contains(got, "third") || strings.Contains(got, "Asked: first") {
 		t.Error(got)
 	}

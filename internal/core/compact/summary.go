@@ -101,7 +101,11 @@ func Digest(logs []goclaw.RunLog, v turn.View, through int64, most int) string {
 		if s.Prompt == nil {
 			continue
 		}
-		lines = append(lines, "- Asked: "+quote(prompt.Said(s.Prompt.Input))+"\n  Answered: "+quote(l.Run.Result)+"\n")
+		answered := "Answered: " + quote(l.Run.Result)
+		if l.Run.State != goclaw.StateCompleted {
+			answered = fmt.Sprintf("Ended: %s. %s", l.Run.State, quote(l.Run.Error))
+		}
+		lines = append(lines, "- Asked: "+quote(prompt.Said(s.Prompt.Input))+"\n  "+answered+"\n")
 	}
 	old, left := len(lines), most-len(text)-len(leftOut)
 	for old > 0 && len(lines)-old < maxTurns && left >= len(lines[old-1]) {

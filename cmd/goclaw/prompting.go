@@ -69,8 +69,8 @@ func (p prompting) into(o *engine.Options, host, system string) {
 // replacements gives the engine the person's own sections.
 type replacements struct{ files *workspace.Sections }
 
-func (s replacements) Texts() (map[string]prompt.Replacement, error) {
-	texts, err := s.files.Texts()
+func (s replacements) Texts(workspace string) (map[string]prompt.Replacement, error) {
+	texts, err := s.files.Texts(workspace)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func (c *cli) sessionsCommand() *cobra.Command {
 		Use: "list", Short: "List the sessions, newest first", Args: no,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.listSessions(cmd.Context()) },
 	}, &cobra.Command{
-		Use: "show KEY", Short: "Print a session's transcript",
+		Use: "show KEY", Short: "Print a session's transcript, whole also where it was summed up for the agent",
 		Args: one("KEY", "goclaw sessions lists them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			key, err := goclaw.ParseSessionKey(args[0])
@@ -34,7 +34,7 @@ func (c *cli) sessionsCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				msgs := turn.Transcript(logs)
+				msgs := turn.View{}.Transcript(logs)
 				if len(msgs) == 0 {
 					return fmt.Errorf("session %s has no transcript; goclaw sessions lists those there are", key)
 				}

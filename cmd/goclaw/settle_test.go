@@ -125,7 +125,7 @@ func TestSettlePrompting(t *testing.T) {
 	if o.Zone.String() != "Europe/Berlin" || !o.DailyNotes || o.Notes == nil || o.Rewriter == nil || s.prompting.files.FileMaxChars != 700 {
 		t.Errorf("%+v", s.prompting)
 	}
-	if _, err := o.Sections.Texts(); err == nil || !strings.Contains(err.Error(), "context.sections.safety: "+filepath.Join(string(s.home), "parts", "safety.md")+" is missing") {
+	if _, err := o.Sections.Texts(t.TempDir()); err == nil || !strings.Contains(err.Error(), "context.sections.safety: "+filepath.Join(string(s.home), "parts", "safety.md")+" is missing") {
 		t.Error(err)
 	}
 	if err := os.Mkdir(filepath.Join(string(s.home), "parts"), 0o700); err != nil {
@@ -135,7 +135,7 @@ func TestSettlePrompting(t *testing.T) {
 	if err := os.WriteFile(path, []byte("be kind"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	texts, err := o.Sections.Texts()
+	texts, err := o.Sections.Texts(t.TempDir())
 	if diff := cmp.Diff(map[string]prompt.Replacement{"safety": {Text: "be kind", Source: path}}, texts); err != nil || diff != "" {
 		t.Error(err, diff)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -160,13 +161,42 @@ func TestFromTheRecord(t *testing.T) {
 	if got := compact.Files(logs[2:], 3); got != "" {
 		t.Error(got)
 	}
-	got := compact.Digest(logs, turn.View{Through: 1, Summary: "the first"}, 2)
+	got := compact.Digest(logs, turn.View{Through: 1, Summary: "the first"}, 2, 4000)
 	for _, want := range []string{"From before: the first", "Asked: second", "Answered: answer to second"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in %s", want, got)
 		}
 	}
+	logs[1].Run.State, logs[1].Run.Error = goclaw.StateFailed, "no model"
+	if failed := compact.Digest(logs, turn.View{}, 2, 4000); !strings.Contains(failed, "Asked: second\n  Ended: failed. no model") {
+		t.Error(failed)
+	}
 	if strings.Contains(got, "third") || strings.Contains(got, "Asked: first") {
 		t.Error(got)
+	}
+}
+
+// However often no model gives a summary, what stands in for it stays small,
+// and tells of the newest turns.
+func TestDigestStaysSmall(t *testing.T) {
+	const most = 3000
+	var v turn.View
+	var logs []goclaw.RunLog
+	for round := range 30 {
+		for range 8 {
+			logs = append(logs, run(int64(len(logs)+1), fmt.Sprintf("question %d of many words %s", len(logs), strings.Repeat("é ", 100))))
+		}
+		through := int64(len(logs))
+		got := compact.Digest(logs, v, through, most)
+		if len(got) > most+100 || !utf8.ValidString(got) {
+			t.Fatalf("round %d: %d bytes", round, len(got))
+		}
+		if !strings.Contains(got, fmt.Sprintf("Asked: question %d of", len(logs)-1)) || strings.Count(got, "No model wrote") != 1 {
+			t.Fatalf("round %d:\n%s", round, got)
+		}
+		v = turn.ViewOf(nil, turn.State{Compacted: []goclaw.CompactEvent{{Through: through, Summary: got}}})
+	}
+	if got := compact.Digest(logs[:1], turn.View{}, 1, 10); strings.Contains(got, "Asked") || !strings.Contains(got, "1 older turns are left out") {
+		t.Errorf("%q", got)
 	}
 }

@@ -83,13 +83,14 @@ func Files(logs []goclaw.RunLog, through int64) string {
 	return text + strings.Join(paths, ", ")
 }
 
-// Digest stands for runs that no model has summarised: what was asked, and how
-// each answer began.
-func Digest(logs []goclaw.RunLog, v turn.View, through int64) string {
-	var b strings.Builder
-	b.WriteString("(No model wrote this summary; it quotes the beginnings of the record.)")
-	if v.Summary != "" {
-		b.WriteString("\n\nFrom before: " + v.Summary)
+// Digest stands for runs that no model has summarised, in at most most bytes:
+// what was asked, and how each answer began. The summary from before gets up
+// to half of the room, the newest turns the rest.
+func Digest(logs []goclaw.RunLog, v turn.View, through int64, most int) string {
+	const by, from = "(No model wrote this summary; it quotes the beginnings of the record.)", "From before: "
+	text := by
+	if before := strings.NewReplacer(by+"\n\n", "", from, "").Replace(v.Summary); before != "" {
+		text += "\n\n" + from + clip(strings.TrimSpace(before), most/2)
 	}
 	var lines []string
 	for _, l := range logs {
@@ -100,13 +101,34 @@ func Digest(logs []goclaw.RunLog, v turn.View, through int64) string {
 		if s.Prompt == nil {
 			continue
 		}
-		lines = append(lines, "- Asked: "+quote(prompt.Said(s.Prompt.Input))+"\n  Answered: "+quote(l.Run.Result))
+		answered := "Answered: " + quote(l.Run.Result)
+		if l.Run.State != goclaw.StateCompleted {
+			answered = fmt.Sprintf("Ended: %s. %s", l.Run.State, quote(l.Run.Error))
+		}
+		lines = append(lines, "- Asked: "+quote(prompt.Said(s.Prompt.Input))+"\n  "+answered+"\n")
 	}
-	if cut := len(lines) - maxTurns; cut > 0 {
-		fmt.Fprintf(&b, "\n\n[%d older turns are left out here]", cut)
-		lines = lines[cut:]
+	old, left := len(lines), most-len(text)-len(leftOut)
+	for old > 0 && len(lines)-old < maxTurns && left >= len(lines[old-1]) {
+		old--
+		left -= len(lines[old])
 	}
-	return b.String() + "\n\n" + strings.Join(lines, "\n")
+	if old > 0 {
+		text += fmt.Sprintf(leftOut, old)
+	}
+	return strings.TrimSpace(text + "\n\n" + strings.Join(lines[old:], ""))
+}
+
+const leftOut = "\n\n[%d older turns are left out here; sessions_history has them]"
+
+// clip keeps head and tail of a text that is too long: what a summary says
+// first matters most, and what it says last is newest.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	const mark = " […] "
+	keep := max(0, most-len(mark))
+	return strings.ToValidUTF8(s[:keep/2], "") + mark + strings.ToValidUTF8(s[len(s)-keep/2:], "")
 }
 
 func quote(text string) string {

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -86,6 +87,22 @@ func (w WorkerCard) Equal(o WorkerCard) bool {
 type Replacement struct {
 	Text   string
 	Source string // the file
+	Entry  string // the private file of the workspace that it is; "" for none
+}
+
+// Unfit is why a section may not stand in a prompt of this session, "" if it
+// may: who may not see a private file is not shown it in a section's place
+// either.
+func (r Replacement) Unfit(id string, p goclaw.Profile, a goclaw.Access) string {
+	if r.Entry == "" || p.PromptMode == goclaw.PromptNone || !slices.ContainsFunc(kinds, func(k kind) bool {
+		return k.id == id && (k.full && p.PromptMode == goclaw.PromptFull || k.minimal && p.PromptMode == goclaw.PromptMinimal)
+	}) {
+		return ""
+	}
+	if ok, why := a.MaySee(goclaw.Thing{Entry: r.Entry}); !ok {
+		return fmt.Sprintf("context.sections.%s: %s is %s of the workspace, %s, and this session would be shown it; name another file, or lift this one in subagents.inherit", id, r.Source, r.Entry, why)
+	}
+	return ""
 }
 
 // Assemble builds the prompt. Token counts are four bytes each.
@@ -131,13 +148,29 @@ func Render(p goclaw.Prompt) []goclaw.SystemBlock {
 	return []goclaw.SystemBlock{{Text: out.String(), StableUntil: true}}
 }
 
-// Resized returns sections with their tokens counted anew, all of them stable.
-func Resized(sections []goclaw.Section) []goclaw.Section {
-	out := slices.Clone(sections)
-	for i := range out {
-		out[i].Stable, out[i].Tokens = true, Tokens(len(out[i].Text))
+// Rewritten is the prompt with the sections that a hook has made of its own:
+// counted anew, all of them stable. It accounts for those that are gone.
+func Rewritten(p goclaw.Prompt, sections []goclaw.Section) goclaw.Prompt {
+	was := p.Sections
+	p.Sections = slices.Clone(sections)
+	left := map[string]bool{}
+	for i := range p.Sections {
+		s := &p.Sections[i]
+		s.Stable, s.Tokens = true, Tokens(len(s.Text))
+		left[s.ID] = true
 	}
-	return out
+	p.Omitted = slices.Clone(p.Omitted)
+	for _, s := range was {
+		if left[s.ID] {
+			continue
+		}
+		what := "section " + s.ID
+		if strings.HasPrefix(s.ID, "file:") {
+			what = s.Source
+		}
+		p.Omitted = append(p.Omitted, goclaw.Omission{Source: what, Why: "taken out by context.hook"})
+	}
+	return p
 }
 
 // Tokens converts bytes to tokens where no provider counted them (spec

@@ -165,6 +165,8 @@ func TestGoldenPrompts(t *testing.T) {
 		{"worker-spawner", input(spawner, fresh, append(workerTools(), realTools("sessions_spawn", "subagents", "memory_get", "memory_search")...))},
 		{"worker-lifted", input(lifted, cut, workerTools())},
 		{"none", input(none, fresh, workerTools())},
+		{"main-few-tools", input(mainProfile(), fresh, realTools("memory_search"))},
+		{"main-no-tools", input(mainProfile(), fresh, nil)},
 		{"cron", cron(input(workerProfile(), fresh, workerTools()))},
 		{"everything", everything(input(mainProfile(), fresh, realTools()))},
 		{"everything-worker", everything(input(spawner, fresh, append(workerTools(), realTools("sessions_spawn", "subagents", "memory_get", "memory_search")...)))},
@@ -402,5 +404,71 @@ func TestListsAreCopies(t *testing.T) {
 	prompt.Assemble(input(mainProfile(), nil, tools))
 	if tools[0].Name != first {
 		t.Error("the caller's tools were sorted")
+	}
+}
+
+// A private file in a section's place is shown to no session that may not see
+// it, and only counts where that section is shown.
+func TestUnfitReplacements(t *testing.T) {
+	private := prompt.Replacement{Text: "x", Source: "/ws/USER.md", Entry: "USER.md"}
+	lifted := workerProfile()
+	lifted.Inherit = []string{"USER.md"}
+	for _, tc := range []struct {
+		id   string
+		with prompt.Replacement
+		p    goclaw.Profile
+		fits bool
+	}{
+		{"safety", private, workerProfile(), false},
+		{"safety", private, lifted, true},
+		{"safety", private, mainProfile(), true},
+		{"voice", private, workerProfile(), true}, // workers have no such section
+		{"safety", prompt.Replacement{Text: "x", Source: "/etc/safety.md"}, workerProfile(), true},
+		{"safety", private, noneProfile(), true},
+	} {
+		key := goclaw.SubagentKey("main", "1")
+		if tc.p.PromptMode == goclaw.PromptFull {
+			key = goclaw.MainKey("main")
+		}
+		why := tc.with.Unfit(tc.id, tc.p, tc.p.Access(key, ""))
+		if (why == "") != tc.fits || !tc.fits && !strings.Contains(why, "context.sections.safety: /ws/USER.md is USER.md of the workspace, private to the main agent") {
+			t.Errorf("%s, %s: %q", tc.id, tc.p.PromptMode, why)
+		}
+	}
+}
+
+// What a section of one's own asks for, workers are told only as far as they
+// may know it.
+func TestFactsInReplacements(t *testing.T) {
+	in := everything(input(workerProfile(), nil, workerTools()))
+	in.Replaced = map[string]prompt.Replacement{"safety": {Text: "{{user}} {{docs}} {{aliases}} {{workspace}}", Source: "/etc/safety.md"}}
+	for mode, want := range map[goclaw.PromptMode]string{
+		goclaw.PromptMinimal: "{{user}} {{docs}} {{aliases}} " + workspaceDir,
+		goclaw.PromptFull:    "Known as: Ann, +49 170 1. Treat messages of others as those of strangers. Time zone: Europe/Berlin. docs/goclaw - deep: anthropic/claude-opus-5\n- fast: anthropic/claude-haiku-4-5 " + workspaceDir,
+	} {
+		in.Profile.PromptMode = mode
+		p := prompt.Assemble(in)
+		i := slices.IndexFunc(p.Sections, func(s goclaw.Section) bool { return s.ID == "safety" })
+		if p.Sections[i].Text != want {
+			t.Errorf("%s: %q", mode, p.Sections[i].Text)
+		}
+	}
+}
+
+// What a hook has taken out is accounted for.
+func TestRewritten(t *testing.T) {
+	was := prompt.Assemble(input(mainProfile(), freshFiles(t), realTools("read")))
+	omitted := len(was.Omitted)
+	kept := slices.DeleteFunc(slices.Clone(was.Sections), func(s goclaw.Section) bool { return s.ID == "safety" || s.ID == "file:USER.md" })
+	got := prompt.Rewritten(was, append(kept, goclaw.Section{ID: "house", Text: "12345"}))
+	want := []goclaw.Omission{
+		{Source: "section safety", Why: "taken out by context.hook"},
+		{Source: workspaceDir + "/USER.md", Why: "taken out by context.hook"},
+	}
+	if diff := cmp.Diff(want, got.Omitted[omitted:]); diff != "" || len(was.Omitted) != omitted {
+		t.Errorf("%s, %d", diff, len(was.Omitted))
+	}
+	if last := got.Sections[len(got.Sections)-1]; last.Tokens != 2 || !last.Stable {
+		t.Errorf("%+v", last)
 	}
 }

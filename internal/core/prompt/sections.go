@@ -29,7 +29,7 @@ type kind struct {
 var kinds = []kind{
 	{id: "identity", about: "what the agent is", full: true},
 	{id: "worker", about: "what a worker is: its role, rules, form of the result, what it must not do, whether it may spawn (the \"subagent context\" that all workers share)", minimal: true},
-	{id: "tooling", about: "how tools are used", title: "Tooling", full: true, minimal: true},
+	{id: "tooling", about: "how tools are used", when: "if there are any", title: "Tooling", full: true, minimal: true, lacks: (*builder).noTools},
 	{id: "safety", about: "what it must not do", title: "Safety", full: true, minimal: true},
 	{id: "delegation", about: "how workers are spawned", when: "with `sessions_spawn`", title: "Workers", full: true, lacks: without("sessions_spawn", "no sessions_spawn tool")},
 	{id: "agents", about: "the definitions that may be spawned, with tools, timeout and an example", when: "with `sessions_spawn`, if there are definitions", title: "Available subagents", full: true, minimal: true, lacks: (*builder).noWorkers},
@@ -95,6 +95,13 @@ func without(tool, why string) func(*builder) string {
 		}
 		return why
 	}
+}
+
+func (b *builder) noTools() string {
+	if len(b.in.Tools) == 0 {
+		return "no tools"
+	}
+	return ""
 }
 
 func (b *builder) noWorkers() string {
@@ -197,6 +204,12 @@ func (b *builder) text(id string) string {
 	switch id {
 	case "skills":
 		text += "\n" + b.in.Skills.Text
+	case "memory":
+		for _, tool := range []string{"memory_get", "memory_write"} {
+			if b.has(tool) {
+				text += " " + builtIn(tool)
+			}
+		}
 	case "messaging":
 		switch {
 		case b.noChannel() != "":
@@ -216,7 +229,8 @@ func builtIn(id string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// fill puts facts in the place of {{name}}.
+// fill puts facts in the place of {{name}}. What workers are not told stays as
+// it is written in a section of theirs.
 func (b *builder) fill(text string) string {
 	if !strings.Contains(text, "{{") {
 		return text
@@ -225,16 +239,21 @@ func (b *builder) fill(text string) string {
 	if b.has("sessions_spawn") {
 		spawning = "spawn_yes"
 	}
-	return strings.NewReplacer(
+	facts := []string{
 		"{{spawning}}", builtIn(spawning),
 		"{{workspace}}", b.in.Profile.Workspace,
-		"{{user}}", b.user(),
-		"{{heartbeat}}", b.in.Facts.Heartbeats[b.in.Profile.Agent],
-		"{{aliases}}", b.aliases(),
-		"{{docs}}", b.in.Facts.Docs,
 		"{{agents}}", b.workers(),
 		"{{runtime}}", b.runtime(),
-	).Replace(text)
+	}
+	if b.full() {
+		facts = append(facts,
+			"{{user}}", b.user(),
+			"{{heartbeat}}", b.in.Facts.Heartbeats[b.in.Profile.Agent],
+			"{{aliases}}", b.aliases(),
+			"{{docs}}", b.in.Facts.Docs,
+		)
+	}
+	return strings.NewReplacer(facts...).Replace(text)
 }
 
 func (b *builder) user() string {

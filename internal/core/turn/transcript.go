@@ -171,6 +171,3 @@ const (
 	summaryHead = "<conversation_summary>\nThe earlier part of this conversation, shortened. Its whole record can be searched with sessions_history.\n\n"
 	summaryEnd  = "\n</conversation_summary>"
 )
-
-// Transcript is what a session's earlier runs look like to the next one.
-func Transcript(logs []goclaw.RunLog) []goclaw.Message { return ViewOf(logs, State{}).Transcript(logs) }

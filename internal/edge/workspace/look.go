@@ -219,6 +219,36 @@ func (w *folder) alias(info fs.FileInfo) (name string) {
 	return name
 }
 
+// privateEntry is which private file of the workspace dir a file is, wherever
+// it lies and whatever it is called; "" for none.
+func privateEntry(dir, file string) string {
+	at := folder{dir: dir}
+	info, err := os.Stat(file)
+	home, err2 := filepath.EvalSymlinks(dir)
+	target, err3 := filepath.EvalSymlinks(file)
+	if errors.Join(err, err2, err3) != nil {
+		return "" // it is not there, or there is nothing that it could be
+	}
+	for _, name := range goclaw.PrivateEntries() {
+		if own, err := os.Stat(at.path(name)); err == nil && os.SameFile(own, info) {
+			return name
+		}
+	}
+	for inner, outer := target, filepath.Dir(target); outer != inner; inner, outer = outer, filepath.Dir(outer) {
+		above, err := os.Lstat(outer)
+		if err != nil {
+			continue
+		}
+		if name := at.privateFolder(above); name != "" {
+			return name + strings.TrimPrefix(filepath.ToSlash(target), filepath.ToSlash(outer))
+		}
+		if outer == home {
+			break
+		}
+	}
+	return at.alias(info)
+}
+
 func kind(m fs.FileMode) string {
 	kinds := []struct {
 		bit  fs.FileMode

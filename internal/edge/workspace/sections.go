@@ -23,6 +23,7 @@ const maxSectionBytes = 64 << 10
 type SectionText struct {
 	Text   string
 	Source string // the file
+	Entry  string // the private file of the workspace that it is, under whatever name; "" for none
 }
 
 // Sections reads the person's own sections of prompts. It is safe for
@@ -45,10 +46,11 @@ func NewSections(files map[string]string) *Sections {
 	return &Sections{files: maps.Clone(files), cache: map[string]section{}}
 }
 
-// Texts returns all texts by section id. A file that can't be taken as it
+// Texts returns all texts by section id; those that are private files of the
+// workspace ("" for none) have their Entry. A file that can't be taken as it
 // stands is an error, which says what to do: nothing may silently miss in a
-// prompt. Unchanged files cost one stat each.
-func (s *Sections) Texts() (map[string]SectionText, error) {
+// prompt. Unchanged files cost no read.
+func (s *Sections) Texts(workspace string) (map[string]SectionText, error) {
 	texts := make(map[string]SectionText, len(s.files))
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +60,11 @@ func (s *Sections) Texts() (map[string]SectionText, error) {
 		if err != nil {
 			return nil, fmt.Errorf("context.sections.%s: %s %w", id, path, err)
 		}
-		texts[id] = SectionText{Text: text, Source: path}
+		entry := ""
+		if workspace != "" {
+			entry = privateEntry(workspace, path)
+		}
+		texts[id] = SectionText{Text: text, Source: path, Entry: entry}
 	}
 	return texts, nil
 }

@@ -109,7 +109,7 @@ func TestSectionAndNoteThatArePipes(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := NewSections(map[string]string{"safety": pipe}).Texts(); err == nil || !strings.Contains(err.Error(), "is a pipe, not a file") {
+	if _, err := NewSections(map[string]string{"safety": pipe}).Texts(t.TempDir()); err == nil || !strings.Contains(err.Error(), "is a pipe, not a file") {
 		t.Error(err)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "memory"), 0o700); err != nil {

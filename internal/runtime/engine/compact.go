@@ -17,6 +17,9 @@ const (
 	maxSummary = 8000
 	// squeezePercent is the share of a refused request that the next may have.
 	squeezePercent = 60
+	// The least and the most that the record's own words may take where a
+	// summary is missing, in bytes.
+	leastDigest, mostDigest = 4000, 4 * maxSummary
 )
 
 // converse makes the next model call, once there is room for it.
@@ -46,7 +49,12 @@ func (j *job) converse() error {
 // tooLong reports whether a provider refused a request for its length.
 func tooLong(err error) bool {
 	var failed *goclaw.ProviderError
-	if !errors.As(err, &failed) || failed.Status != 400 && failed.Status != 413 {
+	switch {
+	case !errors.As(err, &failed):
+		return false
+	case failed.Kind == "context_length", failed.Status == 413:
+		return true // whatever the status: some servers find out while they answer
+	case failed.Status != 400:
 		return false
 	}
 	said := strings.ToLower(failed.Kind + " " + failed.Message)
@@ -73,14 +81,31 @@ func (j *job) compactAsAsked() error {
 // makeRoom compacts the session if its next request would pass limit tokens (0:
 // none); made says that it did.
 func (j *job) makeRoom(limit int64) (made bool, err error) {
-	if j.r.Session.IsWorker() || limit == 0 || j.size() <= limit {
+	if j.r.Session.IsWorker() || j.asItIs || limit == 0 || j.size() <= limit {
 		return false, nil
 	}
 	plan := j.plan(limit, false)
 	if plan.IsZero() {
 		return false, nil // the turn itself is what is long
 	}
-	return true, j.compact(plan)
+	if err = j.compact(plan); !refused(err) {
+		return true, err
+	}
+	// There is room in the window yet: the turn goes on without.
+	j.asItIs = true
+	j.e.o.Log.Warn("the session could not be compacted", "run", j.r.ID, "err", err)
+	j.e.o.Publish(goclaw.Notice{
+		Kind: goclaw.NoticeWarning, Session: j.r.Session, RunID: j.r.ID,
+		Text: fmt.Sprintf("the conversation was not shortened, and goes on as it is: %v", err),
+	})
+	return false, nil
+}
+
+// refused reports whether the provider will never answer the request, for what
+// may lie in this one alone.
+func refused(err error) bool {
+	var failed *goclaw.ProviderError
+	return errors.As(err, &failed) && !failed.Retry && (failed.Status == 400 || failed.Status == 422)
 }
 
 func (j *job) plan(limit int64, summarise bool) compact.Plan {
@@ -194,15 +219,19 @@ func (j *job) summarise(done *goclaw.CompactEvent) error {
 	reply, tries, err := j.stream(func(model string) goclaw.ModelRequest {
 		return j.summaryRequest(model, done.Through)
 	}, false)
-	if err != nil {
+	var summary, notes string
+	switch {
+	case err == nil:
+		j.e.o.Hook("compact.after")
+		done.Call = j.paid(reply, tries, began)
+		summary, notes, _ = compact.Parse(reply.Message.PlainText())
+	case !tooLong(err) && !(j.squeezed && refused(err)): // else it must do without
 		return fmt.Errorf("compact the conversation: %w", err)
 	}
-	j.e.o.Hook("compact.after")
-	done.Call = j.paid(reply, tries, began)
-	summary, notes, ok := compact.Parse(reply.Message.PlainText())
-	if !ok {
-		j.e.o.Log.Warn("the model wrote no summary; the record's own words stand in for it", "run", j.r.ID)
-		summary = compact.Digest(older, j.view, done.Through)
+	if cut := reply.Stop == goclaw.StopMaxTokens; summary == "" || cut {
+		j.e.o.Log.Warn("the model wrote no whole summary; the record's own words stand in for it", "run", j.r.ID, "cut", cut, "err", err)
+		room := int(min(max(done.Before, leastDigest), mostDigest)) // a quarter of what there was
+		summary = strings.TrimSpace(summary + "\n\n" + compact.Digest(older, j.view, done.Through, room))
 	}
 	done.Summary = summary + compact.Files(older, done.Through)
 	if j.r.Profile.Compaction.MemoryFlush {

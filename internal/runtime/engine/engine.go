@@ -34,9 +34,10 @@ type Files interface {
 
 // SectionTexts gives the texts that replace built-in sections of prompts.
 type SectionTexts interface {
-	// Texts returns them by section id. An error fails the turn: nothing may
-	// silently miss in a prompt.
-	Texts() (map[string]prompt.Replacement, error)
+	// Texts returns them by section id, and tells which of them are private
+	// files of the workspace ("": that is not asked). An error fails the turn:
+	// nothing may silently miss in a prompt.
+	Texts(workspace string) (map[string]prompt.Replacement, error)
 }
 
 // Skills lists the skills that a session may know of.

@@ -41,6 +41,7 @@ type job struct {
 	spec definition.Spec // what the run takes from its definition
 
 	squeezed bool // the provider refused a request as too long
+	asItIs   bool // it refused to sum the session up
 
 	maxTokens int // of the last request
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -55,7 +56,7 @@ func (i ingredients) equal(o ingredients) bool {
 // assemble builds the prompt of a session's run from the files as they are now.
 // body is that of the run's definition, "" if it has none.
 func (e *Engine) assemble(ctx context.Context, session goclaw.SessionKey, p goclaw.Profile, body string) (assembled, error) {
-	from, err := e.gather(p)
+	from, err := e.gather(session, p)
 	if err != nil {
 		return assembled{}, err
 	}
@@ -75,19 +76,26 @@ func (e *Engine) assemble(ctx context.Context, session goclaw.SessionKey, p gocl
 	if err != nil {
 		return assembled{}, err
 	}
-	changed := made.prompt
-	changed.Sections = prompt.Resized(sections)
-	return finished(from, changed)
+	return finished(from, prompt.Rewritten(made.prompt, sections))
 }
 
 // gather reads what the prompt is to be made of.
-func (e *Engine) gather(p goclaw.Profile) (from ingredients, err error) {
+func (e *Engine) gather(session goclaw.SessionKey, p goclaw.Profile) (from ingredients, err error) {
 	if from.files, err = e.o.Files.Files(p.Workspace, prompt.MoreFiles(p.Inherit)...); err != nil {
 		return from, fmt.Errorf("read workspace %s: %w", p.Workspace, err)
 	}
 	if e.o.Sections != nil {
-		if from.replaced, err = e.o.Sections.Texts(); err != nil {
+		strictly := ""
+		if p.Strict {
+			strictly = p.Workspace
+		}
+		if from.replaced, err = e.o.Sections.Texts(strictly); err != nil {
 			return from, err
+		}
+		for _, id := range slices.Sorted(maps.Keys(from.replaced)) {
+			if why := from.replaced[id].Unfit(id, p, p.Access(session, "")); why != "" {
+				return from, errors.New(why)
+			}
 		}
 	}
 	if e.o.Skills != nil {

@@ -159,7 +159,7 @@ func (s *snapshot) transcript(key goclaw.SessionKey) []goclaw.Message {
 			logs = append(logs, goclaw.RunLog{Run: r, Events: s.events[r.ID]})
 		}
 	}
-	return turn.Transcript(logs)
+	return turn.View{}.Transcript(logs)
 }
 
 // sessions are all sessions that have runs, in order of their first.

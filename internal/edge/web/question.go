@@ -277,8 +277,18 @@ func (s *server) answered(ctx context.Context, q *question, t tail) (*handback, 
 	if strings.TrimSpace(t.said) != "" || len(q.must) > 0 || !sameTools(q.tools, then.Caller) || !sameJSON(q.schema, then.OutputSchema) {
 		return nil, nil
 	}
+	missing := reply.unanswered(results)
 	if q.one {
-		results = append(results, reply.unanswered(results)...)
+		results, missing = append(results, missing...), nil
+	}
+	var ids []string
+	for _, m := range missing {
+		if _, known := reply.results[m.CallID]; !known {
+			ids = append(ids, callID(p.run, p.reply, m.CallID))
+		}
+	}
+	if len(ids) > 0 && !log.Run.State.Ended() {
+		return nil, invalid(q.field, "results are missing for %s: all calls of an answer are answered in one request", strings.Join(ids, ", "))
 	}
 	return &handback{run: log.Run, reply: p.reply, results: results, taken: reply.taken(results)}, nil
 }

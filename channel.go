@@ -1,6 +1,9 @@
 package goclaw
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+)
 
 // Inbound is a person's message on its way to a session.
 type Inbound struct {
@@ -24,6 +27,14 @@ type Inbound struct {
 	// Caller are tools of this turn that the sender runs itself: the run waits
 	// for their results (WaitCaller).
 	Caller []ToolSpec `json:"-"`
+
+	// MustCall are those of Caller of which the turn has to call one before it
+	// answers; none: it is free to.
+	MustCall []string `json:"-"`
+
+	// OutputSchema is the JSON Schema that the turn's answer must fit; nil: the
+	// answer is free text.
+	OutputSchema json.RawMessage `json:"-"`
 }
 
 // Receipt answers an Inbound. Exactly one of Run and Reply is set: a slash

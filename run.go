@@ -1,6 +1,9 @@
 package goclaw
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Millis is a moment in Unix milliseconds; 0 means "not set".
 type Millis int64
@@ -196,7 +199,13 @@ type Profile struct {
 	Answer string `json:"answer,omitempty"`
 
 	// Caller are tools that whoever sent the message runs itself, sorted by name.
-	Caller []ToolSpec `json:"caller,omitempty"`
+	// The turn must call one of MustCall before it answers, if there are any.
+	Caller   []ToolSpec `json:"caller,omitempty"`
+	MustCall []string   `json:"mustCall,omitempty"`
+
+	// OutputSchema is the form of a turn's answer that whoever sent the message
+	// asked for; a worker's stands in Spec.
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 }
 
 // Handoff bounds a worker's context, in tokens of the request.

@@ -18,6 +18,10 @@ type Outcome struct {
 	// the outcome was taken.
 	Unfinished int `json:"unfinished"`
 
+	// Cut says that the last turn's reply ends where the model reached its limit
+	// of output.
+	Cut bool `json:"cut,omitempty"`
+
 	// Calls are what the caller is to run itself before the turn goes on; its
 	// Status is waiting then.
 	Calls []ToolCall `json:"calls,omitempty"`

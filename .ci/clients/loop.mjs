@@ -8,8 +8,9 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import { stepCountIs, streamText, tool } from 'ai';
+import { generateObject, generateText, stepCountIs, streamText, tool } from 'ai';
 import OpenAI from 'openai';
+import { zodResponseFormat, zodTextFormat } from 'openai/helpers/zod';
 import { z } from 'zod';
 
 const [url, token] = process.argv.slice(2);
@@ -111,6 +112,42 @@ const clients = {
     await stream(createOpenAI({ baseURL, apiKey: token }).responses('goclaw'), { openai: { store: false } });
   },
 };
+
+// Answers of a form, and calls that must be made: the model does neither until
+// the gateway insists.
+const person = z.object({ name: z.string(), age: z.number() });
+const ann = { name: 'Ann', age: 7 };
+const models = {
+  compatible: createOpenAICompatible({ name: 'goclaw', baseURL, apiKey: token, supportsStructuredOutputs: true }).chatModel('goclaw'),
+  chat: createOpenAI({ baseURL, apiKey: token }).chat('goclaw'),
+  responses: createOpenAI({ baseURL, apiKey: token }).responses('goclaw'),
+};
+
+clients['openai: chat.completions.parse'] = async () => {
+  const done = await client.chat.completions.parse({
+    model: 'goclaw', messages: [{ role: 'user', content: 'Who is that?' }], response_format: zodResponseFormat(person, 'person'),
+  });
+  assert.deepEqual(done.choices[0].message.parsed, ann);
+};
+
+clients['openai: responses.parse'] = async () => {
+  const done = await client.responses.parse({ model: 'goclaw', input: 'Who is that?', text: { format: zodTextFormat(person, 'person') } });
+  assert.deepEqual(done.output_parsed, ann);
+};
+
+for (const [name, model] of Object.entries(models)) {
+  clients[`ai, ${name}: generateObject`] = async () => {
+    assert.deepEqual((await generateObject({ model, schema: person, prompt: 'Who is that?', maxRetries: 0 })).object, ann);
+  };
+
+  clients[`ai, ${name}: a tool that must be called`] = async () => {
+    const tools = Object.fromEntries(['weather', 'clothes'].map((name) => [name, tool({ inputSchema: z.object({ city: z.string().optional() }) })]));
+    for (const toolChoice of ['required', { type: 'tool', toolName: 'weather' }]) {
+      const done = await generateText({ model, prompt: 'Good morning.', tools, toolChoice, maxRetries: 0 });
+      assert.deepEqual(done.toolCalls.map((call) => [call.toolName, call.input]), [['weather', { city: 'Berlin' }]]);
+    }
+  };
+}
 
 async function respond(whole) {
   const d = day();

@@ -17,11 +17,11 @@ type Turn struct {
 	Text   string    // the input
 	Now    time.Time // in the person's time zone
 	Active []string  // names of the session's workers that are under way
-	Typed  *Typed    // of a worker with typed input or answer, or slices
+	Typed  *Typed    // of a run with typed input or answer, or slices
 }
 
 // Typed is what a typed worker is told besides its task (seed 004: all that it
-// needs is in its first message).
+// needs is in its first message). A main session's turn has a form only.
 type Typed struct {
 	Slices string          // rendered
 	Input  json.RawMessage // "" for none
@@ -41,7 +41,11 @@ func Envelope(t Turn) goclaw.Message {
 	if len(t.Active) > 0 {
 		facts = append(facts, "workers under way: "+strings.Join(t.Active, ", "))
 	}
-	return goclaw.Text(goclaw.RoleUser, "<turn_context>\n"+strings.Join(facts, " | ")+factsEnd+t.Text)
+	head := strings.Join(facts, " | ")
+	if t.Typed != nil {
+		head += "\n" + t.Typed.Form
+	}
+	return goclaw.Text(goclaw.RoleUser, "<turn_context>\n"+head+factsEnd+t.Text)
 }
 
 // clock is how a moment is written for models.

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -27,6 +28,10 @@ var versions = [...]string{
 func Compile(raw []byte) (*Schema, error) {
 	var s jsonschema.Schema
 	if err := json.Unmarshal(raw, &s); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+			keyword := wrong.Field[strings.LastIndexByte(wrong.Field, '.')+1:] // before it stand types of the library
+			return nil, fmt.Errorf("JSON Schema: %q can't be a %s", keyword, wrong.Value)
+		}
 		return nil, fmt.Errorf("JSON Schema: %w", err)
 	}
 	if !slices.Contains(versions[:], s.Schema) {

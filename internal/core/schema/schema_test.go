@@ -91,3 +91,16 @@ func FuzzCheck(f *testing.F) {
 		}
 	})
 }
+
+func TestSchemasOfAWrongForm(t *testing.T) {
+	for spec, problem := range map[string]string{
+		`{"properties":7}`:                        `JSON Schema: "properties" can't be a number`,
+		`{"properties":{"a":{"required":"yes"}}}`: `can't be a string`,
+		`[]`: "JSON Schema",
+	} {
+		_, err := schema.Compile([]byte(spec))
+		if err == nil || !strings.Contains(err.Error(), problem) || strings.Contains(err.Error(), "Go struct") {
+			t.Errorf("%s: %v, want %q", spec, err, problem)
+		}
+	}
+}

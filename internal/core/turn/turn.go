@@ -202,13 +202,19 @@ func Next(s State, maxCalls int) Action {
 	return finish(last.Reply)
 }
 
+// cut ends the text of a reply that the model's limit of output has cut off.
+const cut = "\n\n[cut here: the model reached its output limit]"
+
+// WasCut reports whether a run's result is such a text.
+func WasCut(result string) bool { return strings.HasSuffix(result, cut) }
+
 func finish(reply goclaw.ModelEvent) Action {
 	text := strings.TrimSpace(reply.Message.PlainText())
 	switch {
 	case reply.Stop == goclaw.StopRefusal:
 		return Action{Kind: Finish, State: goclaw.StateFailed, Result: text, Error: "the model refused to answer"}
 	case reply.Stop == goclaw.StopMaxTokens:
-		text += "\n\n[cut here: the model reached its output limit]"
+		text += cut
 	}
 	return Action{
 		Kind: Finish, State: goclaw.StateCompleted, Result: text,

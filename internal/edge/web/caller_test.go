@@ -197,7 +197,8 @@ func TestMissingResultIsRefused(t *testing.T) {
 	m := complete(t, c, false, p).Choices[0].Message
 	p.Messages = append(p.Messages, m.ToParam(), openai.ToolMessage("saw", m.ToolCalls[0].ID))
 	_, err := c.Chat.Completions.New(t.Context(), p)
-	if e, ok := errors.AsType[*openai.Error](err); !ok || e.StatusCode != 400 || !strings.Contains(e.Message, "missing") {
+	e, ok := errors.AsType[*openai.Error](err)
+	if !ok || e.StatusCode != 400 || e.Param != "messages" || !strings.Contains(e.Message, "missing for "+m.ToolCalls[1].ID) {
 		t.Error(err)
 	}
 }

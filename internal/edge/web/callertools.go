@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -65,20 +66,85 @@ func offer(tools []json.RawMessage, inner string) ([]goclaw.ToolSpec, error) {
 	return specs, nil
 }
 
-// choose applies tool_choice: auto offers the tools, none does not. The model
-// can't be made to call one.
-func choose(tools []goclaw.ToolSpec, choice json.RawMessage) ([]goclaw.ToolSpec, error) {
-	var mode string
-	if len(choice) > 0 && json.Unmarshal(choice, &mode) != nil {
-		mode = "a named tool"
+// choice is what tool_choice may be besides a word: a function that must be
+// called, or those that may be. Chat completions keep both one level deeper.
+type choice struct {
+	Type     string            `json:"type"`
+	Name     string            `json:"name"`
+	Mode     string            `json:"mode"`
+	Tools    []json.RawMessage `json:"tools"`
+	Function struct {
+		Name string `json:"name"`
+	} `json:"function"`
+	Allowed struct {
+		Mode  string            `json:"mode"`
+		Tools []json.RawMessage `json:"tools"`
+	} `json:"allowed_tools"`
+}
+
+// choose applies tool_choice to the tools: which are offered, and of which the
+// agent must call one. inner is as for offer.
+func choose(tools []goclaw.ToolSpec, raw json.RawMessage, inner string) (offered []goclaw.ToolSpec, must []string, err error) {
+	var c choice
+	mode := "auto"
+	if len(raw) > 0 && json.Unmarshal(raw, &mode) != nil {
+		if json.Unmarshal(raw, &c) != nil {
+			return nil, nil, invalid("tool_choice", "unreadable tool_choice: give auto, none, required, or an object that names a function")
+		}
+		mode = c.Type
 	}
-	if !slices.Contains([]string{"", "auto", "none"}, mode) {
-		return nil, invalid("tool_choice", "tool_choice can only be auto or none, not %s: the agent decides itself which tool it calls", mode)
+	if inner != "" {
+		c.Name, c.Mode, c.Tools = c.Function.Name, c.Allowed.Mode, c.Allowed.Tools
 	}
-	if mode == "none" {
-		return nil, nil
+	switch mode {
+	case "auto":
+		return tools, nil, nil
+	case "none":
+		return nil, nil, nil
+	case "function":
+		must = []string{c.Name}
+	case "required":
+		must = names(tools)
+	case "allowed_tools":
+		if tools, err = allowed(tools, c.Tools); err != nil {
+			return nil, nil, err
+		}
+		if c.Mode != "required" {
+			return tools, nil, nil
+		}
+		must = names(tools)
+	default:
+		return nil, nil, invalid("tool_choice", "tool_choice %q is not available: it can be auto, none, required, a function of the caller, or allowed_tools", mode)
 	}
-	return tools, nil
+	if len(must) == 0 || !slices.ContainsFunc(tools, func(t goclaw.ToolSpec) bool { return slices.Contains(must, t.Name) }) {
+		return nil, nil, invalid("tool_choice", "tool_choice asks for a call of a tool that is not in \"tools\"")
+	}
+	return tools, must, nil
+}
+
+// allowed are the tools that a list names.
+func allowed(tools []goclaw.ToolSpec, list []json.RawMessage) (some []goclaw.ToolSpec, err error) {
+	for _, raw := range list {
+		var c choice
+		if err := json.Unmarshal(raw, &c); err != nil {
+			return nil, invalid("tool_choice", "unreadable tool in allowed_tools: %v", err)
+		}
+		name := cmp.Or(c.Function.Name, c.Name)
+		i := slices.IndexFunc(tools, func(t goclaw.ToolSpec) bool { return t.Name == name })
+		if i < 0 {
+			return nil, invalid("tool_choice", "allowed_tools names %q, which is not in \"tools\"", name)
+		}
+		some = append(some, tools[i])
+	}
+	return some, nil
+}
+
+func names(tools []goclaw.ToolSpec) []string {
+	all := make([]string, len(tools))
+	for i, t := range tools {
+		all[i] = t.Name
+	}
+	return all
 }
 
 // content is a text, which may come as a string, as a list of text parts, or as

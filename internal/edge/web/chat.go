@@ -98,8 +98,11 @@ func (c *chat) whole(a said) (int, any) {
 // finished is why the answer ends.
 func finished(a said) *string {
 	why := "stop"
-	if len(a.calls) > 0 {
+	switch {
+	case len(a.calls) > 0:
 		why = "tool_calls"
+	case a.cut:
+		why = "length"
 	}
 	return &why
 }

@@ -74,7 +74,7 @@ func TestCompletion(t *testing.T) {
 	if res.Header.Get("X-GoClaw-Session") != "agent:coder:api:user:a%3Ann" || res.Header.Get("X-GoClaw-Run") != "run-1" {
 		t.Errorf("%v", res.Header)
 	}
-	want := []goclaw.Inbound{{Session: goclaw.APIKey("coder", "a:nn"), Text: "one\ntwo\n\nthree", Sender: "a:nn", Key: "k1"}}
+	want := []goclaw.Inbound{{Session: goclaw.APIKey("coder", "a:nn"), Text: "one\ntwo\n\nthree", Sender: "a:nn", Key: "k1", Digest: f.received[0].Digest}}
 	if diff := cmp.Diff(want, f.received); diff != "" {
 		t.Error(diff)
 	}
@@ -241,14 +241,19 @@ func TestCompletionsThatAreRefused(t *testing.T) {
 		{`{"model":"goclaw","tools":[{"type":"function","function":{}}],` + messages + `}`, "", 400, "needs a name"},
 		{`{"model":"goclaw","tools":[{"type":"function","function":{"name":"f","params":{}}}],` + messages + `}`, "", 400, `unknown field \"params\"`},
 		{`{"model":"goclaw","tools":[{"type":"custom","custom":{"name":"f"}}],` + messages + `}`, "", 400, `type \"custom\"`},
-		{`{"model":"goclaw","tool_choice":"required",` + messages + `}`, "", 400, "tool_choice can only be"},
-		{`{"model":"goclaw","tool_choice":{"type":"function","function":{"name":"f"}},` + messages + `}`, "", 400, "a named tool"},
+		{`{"model":"goclaw","tool_choice":"required",` + messages + `}`, "", 400, "not in "},
+		{`{"model":"goclaw","tool_choice":{"type":"custom","custom":{"name":"f"}},` + messages + `}`, "", 400, `\"custom\" is not available`},
+		{`{"model":"goclaw","tool_choice":5,` + messages + `}`, "", 400, "unreadable tool_choice"},
+		{`{"model":"goclaw","tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"f"}}]}},` + messages + `}`,
+			"", 400, `allowed_tools names \"f\"`},
+		{`{"model":"goclaw","tool_choice":{"type":"function","function":{"name":"f"}},` + messages + `}`, "", 400, "not in "},
 		{`{"model":"goclaw","functions":[{}],` + messages + `}`, "", 400, "replaced by tools"},
 		{`{"model":"goclaw","messages":[{"role":"function","name":"f","content":"y"}]}`, "", 400, "replaced by role tool"},
 		{`{"model":"goclaw","n":2,` + messages + `}`, "", 400, "one choice"},
 		{`{"model":"goclaw","logprobs":true,` + messages + `}`, "", 400, "log probabilities"},
 		{`{"model":"goclaw","modalities":["audio"],` + messages + `}`, "", 400, "only text"},
-		{`{"model":"goclaw","response_format":{"type":"json_object"},` + messages + `}`, "", 400, "response_format"},
+		{`{"model":"goclaw","response_format":{"type":"grammar"},` + messages + `}`, "", 400, "response_format"},
+		{`{"model":"goclaw","response_format":{"type":"json_schema","json_schema":{"name":"x"}},` + messages + `}`, "", 400, "needs its"},
 		{`{"model":"goclaw","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}]}`, "", 400, `\"image_url\" are not accepted`},
 		{`{"model":"goclaw","messages":[{"role":"user","content":5}]}`, "", 400, "number"},
 		{`{"model":"goclaw","messages":[{"role":"user","content":" "}]}`, "", 400, "no new text"},
@@ -264,8 +269,11 @@ func TestCompletionsThatAreRefused(t *testing.T) {
 		}
 		checkErrorShape(t, "/v1/chat/completions", w)
 	}
-	if w := ask(h, "POST", "/v1/chat/completions", `{"model":"goclaw",`+messages+`}`, map[string]string{"X-GoClaw-Wait": "maybe"}); w.Code != 400 {
-		t.Errorf("X-GoClaw-Wait: %d", w.Code)
+	for wait, fields := range map[string]string{"maybe": "", "true": `"response_format":{"type":"json_object"},`} {
+		w := ask(h, "POST", "/v1/chat/completions", `{"model":"goclaw",`+fields+messages+`}`, map[string]string{"X-GoClaw-Wait": wait})
+		if w.Code != 400 || !strings.Contains(w.Body.String(), "X-GoClaw-Wait") {
+			t.Errorf("X-GoClaw-Wait: %d %s", w.Code, w.Body)
+		}
 	}
 }
 

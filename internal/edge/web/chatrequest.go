@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -20,17 +21,17 @@ type chatRequest struct {
 		IncludeUsage       bool            `json:"include_usage,omitempty"`
 		IncludeObfuscation json.RawMessage `json:"include_obfuscation,omitempty"`
 	} `json:"stream_options,omitempty"`
+	ResponseFormat struct {
+		Type   string       `json:"type,omitempty"`
+		Schema answerSchema `json:"json_schema,omitzero"`
+	} `json:"response_format,omitempty"`
 	callerTools
 
 	// Refused when they ask for something.
-	Functions      []json.RawMessage `json:"functions,omitempty"`
-	N              *int              `json:"n,omitempty"`
-	Modalities     []string          `json:"modalities,omitempty"`
-	Logprobs       bool              `json:"logprobs,omitempty"`
-	ResponseFormat struct {
-		Type   string          `json:"type,omitempty"`
-		Schema json.RawMessage `json:"json_schema,omitempty"`
-	} `json:"response_format,omitempty"`
+	Functions  []json.RawMessage `json:"functions,omitempty"`
+	N          *int              `json:"n,omitempty"`
+	Modalities []string          `json:"modalities,omitempty"`
+	Logprobs   bool              `json:"logprobs,omitempty"`
 
 	// Only chat completions know these, and they are without effect.
 	Audio               json.RawMessage `json:"audio,omitempty"`
@@ -64,8 +65,34 @@ func (c callerTools) put(q *question, inner string) error {
 		return err
 	}
 	q.one = c.ParallelToolCalls != nil && !*c.ParallelToolCalls
-	q.tools, err = choose(tools, c.ToolChoice)
+	q.tools, q.must, err = choose(tools, c.ToolChoice, inner)
 	return err
+}
+
+// answerSchema is the form of an answer, as both of OpenAI's APIs describe it.
+// The agent is held to the schema whether or not that is strict.
+type answerSchema struct {
+	Name        json.RawMessage `json:"name,omitempty"`
+	Description json.RawMessage `json:"description,omitempty"`
+	Schema      json.RawMessage `json:"schema,omitempty"`
+	Strict      json.RawMessage `json:"strict,omitempty"`
+}
+
+// form is the schema that an answer must fit, nil for free text. field is where
+// the request asks for it.
+func (a answerSchema) form(kind, field string) (json.RawMessage, error) {
+	switch kind {
+	case "", "text":
+		return nil, nil
+	case "json_object":
+		return json.RawMessage(`{"type":"object"}`), nil
+	case "json_schema":
+		if !bytes.HasPrefix(bytes.TrimSpace(a.Schema), []byte("{")) {
+			return nil, invalid(field, `%s: json_schema needs its "schema", a JSON Schema`, field)
+		}
+		return a.Schema, nil
+	}
+	return nil, invalid(field, "%s: the type %q is none of text, json_object, json_schema", field, kind)
 }
 
 // advice is what a caller of a model may set and an agent decides itself:
@@ -140,8 +167,6 @@ func (q chatRequest) check() error {
 		return invalid("logprobs", "log probabilities are not available")
 	case slices.ContainsFunc(q.Modalities, func(m string) bool { return m != "text" }):
 		return invalid("modalities", "only text can be given")
-	case q.ResponseFormat.Type != "" && q.ResponseFormat.Type != "text":
-		return invalid("response_format", "response_format %q is not supported: the agent answers in text", q.ResponseFormat.Type)
 	}
 	return nil
 }
@@ -188,5 +213,11 @@ func (s *server) readChat(r *http.Request) (c chatRequest, q question, err error
 	if q.entries, err = c.entries(); err != nil {
 		return c, q, err
 	}
-	return c, q, c.put(&q, "function")
+	if q.schema, err = c.ResponseFormat.Schema.form(c.ResponseFormat.Type, "response_format"); err != nil {
+		return c, q, err
+	}
+	if err := c.put(&q, "function"); err != nil {
+		return c, q, err
+	}
+	return c, q, q.accept(c)
 }

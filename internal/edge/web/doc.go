@@ -14,7 +14,7 @@
 // Origin that is not the host that was asked (there is no CORS); bodies over
 // 4 MiB; JSON fields and query parameters that it does not know, by name. Of
 // /v1 it refuses what it would have to ignore although the caller relies on
-// it: images, several choices, structured output, a tool that must be called.
+// it: images, several choices, log probabilities.
 //
 // # The page
 //

@@ -102,7 +102,8 @@ func (a *answering) enter(ctx context.Context) error {
 	// Listening begins before the message is in, or its first words are lost.
 	a.listen(ctx, a.q.session)
 	receipt, err := a.Backend.Receive(ctx, goclaw.Inbound{
-		Session: a.q.session, Text: text, Sender: a.q.user, Key: a.q.key, Caller: a.q.tools,
+		Session: a.q.session, Text: text, Sender: a.q.user, Key: a.q.key, Digest: a.q.digest,
+		Caller: a.q.tools, MustCall: a.q.must, OutputSchema: a.q.schema,
 	})
 	if err != nil {
 		return err
@@ -191,7 +192,7 @@ func (a *answering) follow(to wording) {
 	}
 	awaited, stop := a.await()
 	defer stop()
-	sh := &shown{wait: a.q.wait, tracked: map[string]bool{run: true}}
+	sh := &shown{wait: a.q.wait, whole: len(a.q.schema) > 0, tracked: map[string]bool{run: true}}
 	ticker := time.NewTicker(heartbeat)
 	defer ticker.Stop()
 	var end *ending

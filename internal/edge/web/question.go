@@ -41,11 +41,25 @@ type question struct {
 	rules  string
 	orders bool
 
-	tools []goclaw.ToolSpec // of the caller
-	one   bool              // the caller takes one call at a time
+	tools  []goclaw.ToolSpec // of the caller
+	must   []string          // of them: one must be called
+	one    bool              // the caller takes one call at a time
+	schema json.RawMessage   // of the answer; nil: it is free text
 
 	stream, wait bool
 	key          string // of a request that may be sent again
+	digest       string // of its body
+}
+
+// accept takes the body that the question was read from, as a whole.
+func (q *question) accept(body any) error {
+	if q.wait && len(q.schema) > 0 {
+		return invalid("X-GoClaw-Wait", "header X-GoClaw-Wait: what is said about the workers is text, so it can't follow an answer of the form that the request asks for: leave out one of the two")
+	}
+	if q.key != "" {
+		q.digest = digest(body)
+	}
+	return nil
 }
 
 // entry is one piece of the conversation that a request carries.
@@ -259,11 +273,22 @@ func (s *server) answered(ctx context.Context, q *question, t tail) (*handback, 
 	if !log.Run.State.Ended() {
 		q.session, q.fresh = log.Run.Session, false
 	}
-	if strings.TrimSpace(t.said) != "" || !sameTools(q.tools, log.Run.Profile.Caller) {
+	then := log.Run.Profile
+	if strings.TrimSpace(t.said) != "" || len(q.must) > 0 || !sameTools(q.tools, then.Caller) || !sameJSON(q.schema, then.OutputSchema) {
 		return nil, nil
 	}
+	missing := reply.unanswered(results)
 	if q.one {
-		results = append(results, reply.unanswered(results)...)
+		results, missing = append(results, missing...), nil
+	}
+	var ids []string
+	for _, m := range missing {
+		if _, known := reply.results[m.CallID]; !known {
+			ids = append(ids, callID(p.run, p.reply, m.CallID))
+		}
+	}
+	if len(ids) > 0 && !log.Run.State.Ended() {
+		return nil, invalid(q.field, "results are missing for %s: all calls of an answer are answered in one request", strings.Join(ids, ", "))
 	}
 	return &handback{run: log.Run, reply: p.reply, results: results, taken: reply.taken(results)}, nil
 }

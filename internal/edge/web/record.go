@@ -10,6 +10,7 @@ import (
 // modelReply is one reply of a run's model, as its caller sees it.
 type modelReply struct {
 	text    string
+	cut     bool // the model reached its limit of output
 	usage   goclaw.Usage
 	calls   []goclaw.ToolCall // that the caller is to run
 	results map[string]string // of these calls, by id, as far as they are known
@@ -31,7 +32,7 @@ func repliesOf(log goclaw.RunLog) []modelReply {
 		}
 		if e.Model != nil {
 			asked = e.Model.Message.Calls()
-			all = append(all, modelReply{text: e.Model.Message.PlainText(), usage: usage, results: map[string]string{}})
+			all = append(all, modelReply{text: e.Model.Message.PlainText(), cut: e.Model.Stop == goclaw.StopMaxTokens, usage: usage, results: map[string]string{}})
 			usage = goclaw.Usage{}
 		}
 		if len(all) == 0 {
@@ -73,6 +74,7 @@ type said struct {
 	replies []string          // the texts
 	calls   []goclaw.ToolCall // for the caller, by the ids that it gets
 	usage   goclaw.Usage
+	cut     bool // the model reached its limit of output
 }
 
 // failed says why it is no answer, or is nil. The run is over: the same request
@@ -94,7 +96,7 @@ func (a said) failed() *failure {
 // said tells what is to be answered after an outcome. Of a run with several
 // requests it tells only what came after those before.
 func (s *server) said(ctx context.Context, q question, t turn, out goclaw.Outcome) (said, error) {
-	a := said{state: out.Status, why: out.Error, replies: []string{out.Reply}, usage: out.Usage}
+	a := said{state: out.Status, why: out.Error, replies: []string{out.Reply}, usage: out.Usage, cut: out.Cut}
 	if q.wait {
 		a.replies = out.Replies
 	}
@@ -145,6 +147,9 @@ func recordedAnswer(log goclaw.RunLog, after int, one bool) said {
 		}
 	}
 	a := said{state: log.Run.State, why: log.Run.Error, usage: less(log.Run.Usage, spent(replies[:after]))}
+	if n := len(replies); n > 0 && a.state == goclaw.StateCompleted {
+		a.cut = replies[n-1].cut
+	}
 	if log.Run.State.Ended() && !silent(log.Run.Result) {
 		a.replies = []string{log.Run.Result}
 	}

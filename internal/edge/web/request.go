@@ -41,7 +41,10 @@ func (s *server) checked(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var in input
 		var err error
-		if in.values, err = readParams(r, rt.op); err == nil && strict {
+		if in.values, err = readParams(r, rt.op); err == nil && rt.op.Body != nil {
+			err = checkEncoding(r)
+		}
+		if err == nil && strict {
 			if err = checkMedia(r); err == nil {
 				in.check, err = check()
 			}
@@ -76,6 +79,15 @@ func checkMedia(r *http.Request) error {
 	if media, _, err := mime.ParseMediaType(given); err != nil || media != "application/json" {
 		return failure{Status: http.StatusUnsupportedMediaType, Param: "Content-Type",
 			Detail: fmt.Sprintf("a body of type %q is not accepted: send application/json", given)}
+	}
+	return nil
+}
+
+// checkEncoding refuses a compressed body: none is unpacked here.
+func checkEncoding(r *http.Request) error {
+	if given := r.Header.Get("Content-Encoding"); given != "" && !strings.EqualFold(given, "identity") {
+		return failure{Status: http.StatusUnsupportedMediaType, Param: "Content-Encoding",
+			Detail: fmt.Sprintf("a body with the encoding %q is not accepted: send it as it is", given)}
 	}
 	return nil
 }

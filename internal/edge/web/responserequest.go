@@ -30,13 +30,7 @@ type responseRequest struct {
 	Conversation json.RawMessage `json:"conversation,omitempty"`
 	Prompt       json.RawMessage `json:"prompt,omitempty"`
 	Text         struct {
-		Format struct {
-			Type        string          `json:"type,omitempty"`
-			Name        json.RawMessage `json:"name,omitempty"`
-			Description json.RawMessage `json:"description,omitempty"`
-			Schema      json.RawMessage `json:"schema,omitempty"`
-			Strict      json.RawMessage `json:"strict,omitempty"`
-		} `json:"format,omitempty"`
+		Format    responseFormat  `json:"format,omitzero"`
 		Verbosity json.RawMessage `json:"verbosity,omitempty"`
 	} `json:"text,omitempty"`
 
@@ -52,6 +46,12 @@ type responseRequest struct {
 	advice
 }
 
+// responseFormat is the form that the answer shall have.
+type responseFormat struct {
+	Type string `json:"type"`
+	answerSchema
+}
+
 // check refuses what the agent would silently not do.
 func (b responseRequest) check() error {
 	set := func(raw json.RawMessage) bool { return len(raw) > 0 && !bytes.Equal(raw, []byte("null")) }
@@ -62,8 +62,6 @@ func (b responseRequest) check() error {
 		return invalid("conversation", "conversations are not available: a session is found by previous_response_id, by user, or by the header X-GoClaw-Session")
 	case set(b.Prompt):
 		return invalid("prompt", "stored prompts are not available: the agent has its own")
-	case b.Text.Format.Type != "" && b.Text.Format.Type != "text":
-		return invalid("text", "text.format %q is not supported: the agent answers in text", b.Text.Format.Type)
 	}
 	return nil
 }
@@ -73,7 +71,13 @@ func (b responseRequest) check() error {
 const referred = "item_reference"
 
 // responseInput is the conversation of a request: a text, or a list of items.
-type responseInput struct{ entries []entry }
+type responseInput struct {
+	entries []entry
+	raw     json.RawMessage
+}
+
+// MarshalJSON gives what was read, so that requests can be compared.
+func (in responseInput) MarshalJSON() ([]byte, error) { return json.Marshal(in.raw) }
 
 // JSONSchema is what the document says of it.
 func (responseInput) JSONSchema() *jsonschema.Schema {
@@ -84,6 +88,7 @@ func (responseInput) JSONSchema() *jsonschema.Schema {
 // UnmarshalJSON refuses items that it would have to ignore.
 func (in *responseInput) UnmarshalJSON(b []byte) error {
 	b = bytes.TrimSpace(b)
+	in.raw = bytes.Clone(b)
 	if len(b) == 0 || b[0] != '[' {
 		var text string
 		if err := json.Unmarshal(b, &text); err != nil {
@@ -164,7 +169,13 @@ func (s *server) readResponse(r *http.Request) (b responseRequest, q question, e
 	if err := b.check(); err != nil {
 		return b, q, err
 	}
+	if q.schema, err = b.Text.Format.form(b.Text.Format.Type, "text.format"); err != nil {
+		return b, q, err
+	}
 	if err := b.put(&q, ""); err != nil {
+		return b, q, err
+	}
+	if err := q.accept(b); err != nil {
 		return b, q, err
 	}
 	if q.entries, err = s.resolve(r.Context(), b.Input.entries); err != nil {

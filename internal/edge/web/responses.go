@@ -21,7 +21,7 @@ type response struct {
 	Status             string            `json:"status"`
 	Background         bool              `json:"background"`
 	Error              *responseError    `json:"error"`
-	IncompleteDetails  *struct{}         `json:"incomplete_details"`
+	IncompleteDetails  *incomplete       `json:"incomplete_details"`
 	Instructions       *string           `json:"instructions"`
 	MaxOutputTokens    *int64            `json:"max_output_tokens"`
 	MaxToolCalls       *int64            `json:"max_tool_calls"`
@@ -47,15 +47,18 @@ type responseError struct {
 	Message string `json:"message"`
 }
 
+// incomplete says why an answer is not all that the model would have said.
+type incomplete struct {
+	Reason string `json:"reason"`
+}
+
 type reasoning struct {
 	Effort  *string `json:"effort"`
 	Summary *string `json:"summary"`
 }
 
 type textConfig struct {
-	Format struct {
-		Type string `json:"type"`
-	} `json:"format"`
+	Format responseFormat `json:"format"`
 }
 
 type responseTool struct {
@@ -154,8 +157,11 @@ func (r *response) conclude(a said, now time.Time) {
 	case goclaw.StateRunning, goclaw.StateWaiting, goclaw.StateInterrupted:
 		r.Status = "in_progress"
 	}
-	if len(a.calls) > 0 {
+	switch {
+	case len(a.calls) > 0:
 		r.Status = "completed"
+	case a.cut:
+		r.Status, r.IncompleteDetails = "incomplete", &incomplete{"max_output_tokens"}
 	}
 	if r.Status == "failed" {
 		r.fail(a)
@@ -209,6 +215,9 @@ func (a *responseAnswer) echo(b responseRequest, q question) {
 	if len(b.ToolChoice) > 0 {
 		a.ToolChoice = b.ToolChoice
 	}
+	if b.Text.Format.Type != "" {
+		a.Text.Format = b.Text.Format
+	}
 	if b.Metadata != nil {
 		a.Metadata = b.Metadata
 	}
@@ -230,7 +239,11 @@ func (a *responseAnswer) whole(done said) (int, any) {
 // put sets the output, and the rest.
 func (a *responseAnswer) put(done said, text string) {
 	if text != "" {
-		a.Output = append(a.Output, newMessage(a.message, "completed", newText(text)))
+		status := "completed"
+		if done.cut {
+			status = "incomplete"
+		}
+		a.Output = append(a.Output, newMessage(a.message, status, newText(text)))
 	}
 	for _, c := range done.calls {
 		a.Output = append(a.Output, functionCall(c, "completed", c.Arguments))

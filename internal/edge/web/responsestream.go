@@ -92,7 +92,7 @@ func (a *responseAnswer) end(st *stream, done said) error {
 			return err
 		}
 	}
-	kind := "response.completed"
+	kind := "response." + a.Status
 	if done.failed() != nil { // there is no event for one that was cancelled
 		kind = "response.failed"
 		a.fail(done)

@@ -123,4 +123,12 @@ func TestBodiesThatAreRefused(t *testing.T) {
 			t.Errorf("%.60s: %d %s; want %d with %s", tc.body, w.Code, w.Body, tc.status, tc.says)
 		}
 	}
+	for _, path := range []string{"/api/runs", "/v1/chat/completions", "/v1/responses"} {
+		for encoding, status := range map[string]int{"gzip": 415, "identity": 400} {
+			w := ask(h, "POST", path, `{"x":1}`, map[string]string{"Content-Encoding": encoding})
+			if w.Code != status || status == 415 && !strings.Contains(w.Body.String(), "Content-Encoding") {
+				t.Errorf("%s %s: %d %s", path, encoding, w.Code, w.Body)
+			}
+		}
+	}
 }

@@ -15,6 +15,7 @@ const blank = "\n\n"
 // counts in the end.
 type shown struct {
 	wait    bool            // the turns that announce workers count as well
+	whole   bool            // only what the turn answers in the end: pieces may yet be refused for their form
 	tracked map[string]bool // runs whose text belongs in the stream
 
 	cur     modelCall
@@ -60,7 +61,7 @@ func (s *shown) see(n goclaw.Notice) string {
 		}
 		return ""
 	}
-	if s.blind {
+	if s.blind || s.whole {
 		return ""
 	}
 	switch n.Kind {

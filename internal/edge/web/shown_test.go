@@ -61,10 +61,11 @@ func TestShown(t *testing.T) {
 			[]string{"Hi", "\n\nnews\n\nmore"}},
 		{"a silent turn before the answer", true, append([]goclaw.Notice{say("NO_REPLY"), end("NO_REPLY")}, announcement...), []string{"news"},
 			[]string{"news"}},
+		{"whole", false, []goclaw.Notice{say("not JSON"), step, say("{}"), end("{}")}, []string{"{}"}, []string{"{}"}},
 		{"failed", false, []goclaw.Notice{say("Hel"), run("r", goclaw.TriggerUser, goclaw.StateFailed, "")}, nil, []string{"Hel"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := &shown{wait: tc.wait, tracked: map[string]bool{"r": true}}
+			s := &shown{wait: tc.wait, whole: tc.name == "whole", tracked: map[string]bool{"r": true}}
 			var got []string
 			for _, n := range tc.notices {
 				if text := s.see(n); text != "" {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"goclaw"
 	"goclaw/internal/core/definition"
@@ -16,25 +17,32 @@ import (
 // findingsName is the artifact that holds a worker's structured findings.
 const findingsName = "findings.json"
 
-// contract is the form that the worker's answer must have; ok is false if it is
+// contract is the form that the run's answer must have; ok is false if it is
 // free.
 func (j *job) contract() (o definition.Output, ok bool) {
+	if s := j.r.Profile.OutputSchema; len(s) > 0 {
+		return definition.Output{Format: "json", Schema: s}, true
+	}
 	if j.spec.Typed.Output != nil {
 		o = *j.spec.Typed.Output
 	}
 	return o, j.spec.Typed.Output != nil || j.spec.Findings
 }
 
-// typed is what the worker's first message says of its contract; nil for a
-// worker without any.
+// typed is what the run's first message says of its contract; nil for a run
+// without any.
 func (j *job) typed() *prompt.Typed {
 	o, ok := j.contract()
-	if !ok && len(j.spec.Input) == 0 && len(j.spec.Slices) == 0 {
+	must := j.r.Profile.MustCall
+	if !ok && len(must) == 0 && len(j.spec.Input) == 0 && len(j.spec.Slices) == 0 {
 		return nil
 	}
 	t := prompt.Typed{Input: j.spec.Input, Slices: slices.Render(j.spec.Slices)}
 	if ok {
 		t.Form = typed.Instructions(o, j.spec.Findings)
+	}
+	if len(must) > 0 {
+		t.Form = strings.TrimSpace(mustCall(must) + "\n" + t.Form)
 	}
 	return &t
 }
@@ -53,10 +61,13 @@ func (j *job) schema() json.RawMessage {
 	return nil
 }
 
-// answer holds the worker's last reply against its contract and makes a the
+// answer holds the run's last reply against its contract and makes a the
 // end with the answer. back says that the reply went back to the model instead.
 // last are events that are to be recorded with it: the reply, if that is new.
 func (j *job) answer(a *turn.Action, last []goclaw.Event) (back bool, err error) {
+	if back, err := j.insist(a, last); err != nil || back || a.State != goclaw.StateCompleted {
+		return back, err
+	}
 	o, ok := j.contract()
 	if !ok {
 		return j.remind(a, last)

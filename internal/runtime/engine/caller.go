@@ -41,6 +41,24 @@ func (e *Engine) offer(p *goclaw.Profile, tools []goclaw.ToolSpec) error {
 	return nil
 }
 
+// demand adds to the profile what the sender of a message wants of its answer.
+// What can't be had is a goclaw.BadRequest.
+func demand(p *goclaw.Profile, in goclaw.Inbound) error {
+	for _, name := range in.MustCall {
+		if !slices.ContainsFunc(p.Caller, func(t goclaw.ToolSpec) bool { return t.Name == name }) {
+			return goclaw.BadRequest(fmt.Sprintf("the tool %q shall be called, and is not offered", name))
+		}
+	}
+	if len(in.OutputSchema) > 0 {
+		if _, err := schema.Compile(in.OutputSchema); err != nil {
+			return goclaw.BadRequest(fmt.Sprintf("the schema of the answer can't be used: %v", err))
+		}
+		p.Answer = "json"
+	}
+	p.MustCall, p.OutputSchema = in.MustCall, in.OutputSchema
+	return nil
+}
+
 // AnswerCalls hands a waiting turn the results of its caller's tools: of all
 // calls that it waits for, in any order. The same results may be given again.
 // goclaw.ErrEnded if the run has ended; a goclaw.BadRequest names a call that is
@@ -140,6 +158,36 @@ func (j *job) fromCaller(c goclaw.ToolCall) goclaw.ToolResult {
 		return r
 	}
 	return goclaw.ToolResult{Suspend: &goclaw.WaitingEvent{For: goclaw.WaitCaller, Until: j.since(c).Add(callerPatience)}}
+}
+
+// insist holds the turn to the call that its caller requires: an answer without
+// it goes back to the model once, and is none then.
+func (j *job) insist(a *turn.Action, last []goclaw.Event) (back bool, err error) {
+	must := j.r.Profile.MustCall
+	if len(must) == 0 {
+		return false, nil
+	}
+	for _, s := range j.state.All() {
+		for _, c := range s.Calls {
+			if _, begun := s.Intents[c.ID]; begun && slices.Contains(must, c.Name) {
+				return false, nil
+			}
+		}
+	}
+	if j.state.Reminders > 0 {
+		a.State, a.Error = goclaw.StateFailed, "the caller requires a call of "+strings.Join(must, " or ")+", and the model made none, although it was asked twice"
+		return false, nil
+	}
+	return true, j.sendBack(last, goclaw.InputEvent{Reminder: true, Message: goclaw.Text(goclaw.RoleUser, mustCall(must))})
+}
+
+// mustCall tells the model what its caller requires.
+func mustCall(names []string) string {
+	which := names[0]
+	if len(names) > 1 {
+		which = "one of the tools " + strings.Join(names, ", ")
+	}
+	return "The client that sent this message requires that you call " + which + " before you answer it."
 }
 
 // abandoned is the error of a turn whose caller has not come back.

@@ -154,3 +154,108 @@ func TestCallersToolsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// demanded submits a turn whose sender demands something of the answer, and
+// returns how it ended.
+func demanded(t *testing.T, r *rig, in goclaw.Inbound) goclaw.Run {
+	t.Helper()
+	in.Session, in.Text = goclaw.MainKey("main"), "ask"
+	run, err := r.engine.Submit(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := await(t, r, run.ID)
+	if len(out.Calls) > 0 {
+		if _, err := r.engine.AnswerCalls(t.Context(), run.ID, results(out.Calls[0].ID)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	await(t, r, run.ID)
+	ended, err := r.store.Run(t.Context(), run.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ended
+}
+
+// says is a model whose replies are given, the last one again and again.
+func says(replies ...goclaw.Message) brain {
+	n := 0
+	return func(context.Context, goclaw.ModelRequest) (goclaw.ModelReply, error) {
+		m := replies[min(n, len(replies)-1)]
+		n++
+		reply := goclaw.ModelReply{Message: m, Stop: goclaw.StopEnd}
+		if len(m.Calls()) > 0 {
+			reply.Stop = goclaw.StopTools
+		}
+		return reply, nil
+	}
+}
+
+func saying(s string) goclaw.Message { return goclaw.Text(goclaw.RoleAssistant, s) }
+
+func calling(name string) goclaw.Message {
+	return goclaw.Message{Role: goclaw.RoleAssistant, Parts: []goclaw.Part{{Kind: goclaw.PartToolCall,
+		Call: &goclaw.ToolCall{ID: "a", Name: name, Arguments: `{"place":"Ulm"}`}}}}
+}
+
+// A turn whose sender requires a call, or an answer of a form, gives it or fails:
+// what is not so goes back to the model once.
+func TestDemandsOfTheCaller(t *testing.T) {
+	person := json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)
+	must := goclaw.Inbound{Caller: []goclaw.ToolSpec{weather}, MustCall: []string{"weather"}}
+	form := goclaw.Inbound{OutputSchema: person}
+	both := must
+	both.OutputSchema = person
+	for name, tc := range map[string]struct {
+		in     goclaw.Inbound
+		model  brain
+		state  goclaw.RunState
+		result string
+		calls  int    // of the model
+		told   string // to the model last
+	}{
+		"a call at once":               {must, says(calling("weather"), saying("sun")), goclaw.StateCompleted, "sun", 2, ""},
+		"a call of its own is no call": {must, says(calling("read_note"), saying("rain"), calling("weather"), saying("sun")), goclaw.StateCompleted, "sun", 4, ""},
+		"a call when asked again":      {must, says(saying("rain"), calling("weather"), saying("sun")), goclaw.StateCompleted, "sun", 3, ""},
+		"no call":                      {must, says(saying("rain")), goclaw.StateFailed, "rain", 2, "requires that you call weather"},
+		"an answer of the form":        {form, says(saying("Here:\n```json\n{ \"name\": \"Ann\" }\n```")), goclaw.StateCompleted, `{"name":"Ann"}`, 1, "JSON Schema"},
+		"of the form when sent back":   {form, says(saying("Ann"), saying(`{"name":"Ann"}`)), goclaw.StateCompleted, `{"name":"Ann"}`, 2, "not accepted"},
+		"not of the form":              {form, says(saying(`{"name":7}`)), goclaw.StateFailed, `{"name":7}`, 2, "not accepted"},
+		"both": {both, says(saying(`{"name":"Ann"}`), calling("weather"), saying("sun"), saying(`{"name":"Ann"}`)),
+			goclaw.StateCompleted, `{"name":"Ann"}`, 4, "not accepted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, rigOptions{brain: tc.model, tools: []goclaw.Tool{note()}})
+				defer r.start(t.Context())()
+				run := demanded(t, r, tc.in)
+				asked := r.asked(false)
+				if run.State != tc.state || run.Result != tc.result || len(asked) != tc.calls {
+					t.Errorf("%s %q (%s) after %d calls; want %s %q after %d", run.State, run.Result, run.Error, len(asked), tc.state, tc.result, tc.calls)
+				}
+				first, last := lastText(asked[0]), lastText(asked[len(asked)-1])
+				if !strings.Contains(last, tc.told) || !strings.HasSuffix(first, "\n</turn_context>\n\nask") {
+					t.Errorf("told %q, then %q", first, last)
+				}
+				if string(asked[0].Schema) != string(tc.in.OutputSchema) {
+					t.Errorf("the provider is asked for the form %s", asked[0].Schema)
+				}
+				r.settle()
+			})
+		})
+	}
+}
+
+func TestDemandsAreChecked(t *testing.T) {
+	r := newRig(t, rigOptions{brain: asksForWeather})
+	for want, in := range map[string]goclaw.Inbound{
+		"is not offered": {Caller: []goclaw.ToolSpec{weather}, MustCall: []string{"clothes"}},
+		"schema":         {OutputSchema: json.RawMessage(`{"properties":7}`)},
+	} {
+		in.Session, in.Text = goclaw.MainKey("main"), "x"
+		if _, err := r.engine.Submit(t.Context(), in); !goclaw.IsBadRequest(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}

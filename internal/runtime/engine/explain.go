@@ -146,6 +146,9 @@ func (e *Engine) AsSent(ctx context.Context, id string, step int) (goclaw.Sent, 
 	if j.prompt, err = e.recorded(ctx, j.state.Prompt.PromptSHA); err != nil {
 		return goclaw.Sent{}, err
 	}
+	if j.spec, err = e.spec(ctx, run); err != nil {
+		return goclaw.Sent{}, err
+	}
 	build := j.request
 	if events[at].Handoff != nil {
 		build = j.handoffRequest

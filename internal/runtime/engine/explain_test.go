@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -128,6 +129,10 @@ func TestAsSentIsWhatWasSent(t *testing.T) {
 			second.settle()
 			reset := goclaw.SessionChange{Reset: true}
 			if err := store.ChangeSession(t.Context(), goclaw.MainKey("main"), reset, 1); err != nil {
+				t.Fatal(err)
+			}
+			typed := goclaw.SpawnRequest{Task: "typed", Announce: goclaw.AnnounceNone, OutputSchema: json.RawMessage(`{"type":"object","title":"typed"}`)}
+			if _, err := second.engine.SpawnFor(t.Context(), goclaw.MainKey("main"), typed, ""); err != nil {
 				t.Fatal(err)
 			}
 			var s seen

@@ -233,6 +233,9 @@ func (e *Engine) Submit(ctx context.Context, in goclaw.Inbound) (goclaw.Run, err
 	if err := e.offer(&profile, in.Caller); err != nil {
 		return goclaw.Run{}, err
 	}
+	if err := demand(&profile, in); err != nil {
+		return goclaw.Run{}, err
+	}
 	key := in.Key
 	if key != "" {
 		key = "inbound:" + in.Session.String() + ":" + key

@@ -13,16 +13,20 @@ import (
 // errSuspended ends the job of a run that waits without a slot.
 var errSuspended = errors.New("the run waits")
 
-// finish ends the run with what the model said last. A worker that has
+// finish ends the run with what the model said last, if that is what was asked
+// for. A worker that has
 // unended workers, or for which something came meanwhile, does not end: it
 // takes what came, or gives its slot back and waits for it. last are events
 // that are to be recorded in any case.
 func (j *job) finish(a turn.Action, last ...goclaw.Event) error {
-	if !j.r.Session.IsWorker() || a.State != goclaw.StateCompleted {
+	if a.State != goclaw.StateCompleted {
 		return j.end(a, last...)
 	}
 	if back, err := j.answer(&a, last); err != nil || back {
 		return err
+	}
+	if !j.r.Session.IsWorker() {
+		return j.end(a, last...)
 	}
 	err := j.endIfQuiet(a, last...)
 	if !errors.Is(err, goclaw.ErrWoken) {

@@ -127,7 +127,7 @@ func (f family) outcome(waiting map[string]bool) (out goclaw.Outcome, done bool)
 	for _, t := range f.turns {
 		done = done && t.State.Ended()
 		out.Usage = out.Usage.Add(t.Usage)
-		out.Status, out.Error = t.State, t.Error
+		out.Status, out.Error, out.Cut = t.State, t.Error, turn.WasCut(t.Result)
 		if said := reply(t); said != "" {
 			out.Reply = said
 			out.Replies = append(out.Replies, said)

@@ -257,3 +257,18 @@ func TestAwaitEnds(t *testing.T) {
 		}
 	})
 }
+
+// An outcome tells that its last reply was cut off at the model's limit.
+func TestAwaitCutReply(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		for result, cut := range map[string]bool{"all": false, "half\n\n[cut here: the model reached its output limit]": true} {
+			run := d.say("go")
+			d.begin(run.ID)
+			d.end(run.ID, ending{result: result})
+			if out, err := d.Await(t.Context(), run.ID, false); err != nil || out.Cut != cut {
+				t.Errorf("%q: %+v, %v", result, out, err)
+			}
+		}
+	})
+}

@@ -243,7 +243,7 @@ func (b *builder) failures(r Route, op *operation) error {
 	may[http.StatusBadRequest] = "the request is wrong: detail says what"
 	if r.Body != nil {
 		may[http.StatusRequestEntityTooLarge] = "the body is too large"
-		may[http.StatusUnsupportedMediaType] = "the body is not JSON"
+		may[http.StatusUnsupportedMediaType] = "the body is not JSON, or is compressed"
 	}
 	for _, status := range r.Errors {
 		if may[status] == "" {

@@ -14,10 +14,9 @@ import (
 var errSuspended = errors.New("the run waits")
 
 // finish ends the run with what the model said last, if that is what was asked
-// for. A worker that has
-// unended workers, or for which something came meanwhile, does not end: it
-// takes what came, or gives its slot back and waits for it. last are events
-// that are to be recorded in any case.
+// for. A worker that has unended workers, or for which something came meanwhile,
+// does not end: it takes what came, or gives its slot back and waits for it.
+// last are events that are to be recorded in any case.
 func (j *job) finish(a turn.Action, last ...goclaw.Event) error {
 	if a.State != goclaw.StateCompleted {
 		return j.end(a, last...)

@@ -47,6 +47,15 @@ type Tool interface {
 	Call(ctx context.Context, in Invocation) ToolResult
 }
 
+// PathTool is a Tool whose calls are each about one place of the workspace.
+type PathTool interface {
+	Tool
+
+	// Target is where a call leads: relative to the workspace, links followed,
+	// with slashes. It changes nothing. An error is one that Call gives as well.
+	Target(in Invocation) (string, error)
+}
+
 // ToolError is a failed result that the model can act on.
 func ToolError(text string) ToolResult { return ToolResult{Content: text, IsError: true} }
 

@@ -122,7 +122,7 @@ func (p *parser) mode(f frontmatter.Field) {
 	switch p.Mode {
 	case "subagent", "all", "":
 	case "primary":
-		p.at(LevelNotice, f.Value, "mode primary: here it is a worker like any other", "nothing to do")
+		p.at(LevelNotice, f.Value, "mode primary: it is no worker, so it can't be spawned", "write subagent or all to let it be one")
 	default:
 		p.at(LevelNotice, f.Value, fmt.Sprintf("mode %s has no meaning here", p.Mode), "nothing to do")
 	}

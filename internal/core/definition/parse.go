@@ -25,14 +25,14 @@ type Options struct {
 	// our own and no others.
 	Available []string
 
-	// Enforced are the tools for which the runtime asks Tools.Decide before a
-	// call; nil: exec and sessions_spawn.
+	// Enforced are the tools whose calls the runtime holds against patterns;
+	// nil: exec, sessions_spawn, and the tools that are about one place.
 	Enforced []string
 }
 
 func (o Options) enforced() []string {
 	if o.Enforced == nil {
-		return []string{"exec", "sessions_spawn"}
+		return []string{"edit", "exec", "ls", "read", "sessions_spawn", "write"}
 	}
 	return o.Enforced
 }
@@ -53,8 +53,18 @@ var otherSpellings = [...][2]string{
 	{"permissions", "permission"}, {"mcp-servers", "mcpServers"}, {"mcp_servers", "mcpServers"},
 	{"max_turns", "maxTurns"}, {"max-turns", "maxTurns"}, {"maxSteps", "maxTurns"},
 	{"timeout_seconds", "timeoutSeconds"}, {"timeout_mins", "timeout_mins"},
-	{"permissionMode", "permissionMode"}, {"readonly", "readonly"}, {"disable", "disable"},
+	{"permissionMode", "permissionMode"}, {"permission-mode", "permissionMode"}, {"permission_mode", "permissionMode"},
+	{"readonly", "readonly"}, {"readOnly", "readonly"}, {"read-only", "readonly"}, {"read_only", "readonly"},
+	{"disable", "disable"}, {"disabled", "disable"}, {"enabled", "enabled"},
+	{"hooks", "hooks"}, {"isolation", "isolation"},
 	{"disable-model-invocation", "disable-model-invocation"},
+}
+
+// notDone are keys with a meaning in Claude Code or OpenCode that nothing here
+// does. None of them forbids anything.
+var notDone = [...]string{
+	"background", "fallback_models", "initialPrompt", "maxTokens", "max_tokens", "memory", "options", "permissionMode",
+	"reasoningEffort", "reasoning_effort", "request", "textVerbosity", "topP", "top_p", "variant",
 }
 
 // parser reads one file.
@@ -63,6 +73,7 @@ type parser struct {
 	tools   toolReader
 	seen    map[string]frontmatter.Field // known keys, by our spelling
 	ignored []frontmatter.Field
+	undone  []frontmatter.Field // as ignored, but somebody will miss them
 }
 
 // Parse reads a definition file. It always returns a definition: one that can't
@@ -153,13 +164,22 @@ func (p *parser) read(doc frontmatter.Document) {
 		p.tools.at = frontmatter.Value{Line: 1, Col: 1}
 	}
 	p.tools.finish()
-	if len(p.ignored) > 0 {
-		names := make([]string, len(p.ignored))
-		for i, f := range p.ignored {
-			names[i] = f.Key
-		}
-		p.add(LevelNotice, p.ignored[0].Line, p.ignored[0].Col, "ignored: "+strings.Join(names, ", "), "nothing to do; they have no meaning here")
+	p.isolation()
+	p.planning()
+	p.leftOut(p.ignored, "ignored: ", "nothing to do; they have no meaning here")
+	p.leftOut(p.undone, "not done here: ", "nothing to do, unless the worker can't do without")
+}
+
+// leftOut tells in one notice of keys that change nothing.
+func (p *parser) leftOut(fields []frontmatter.Field, what, hint string) {
+	if len(fields) == 0 {
+		return
 	}
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.Key
+	}
+	p.add(LevelNotice, fields[0].Line, fields[0].Col, what+strings.Join(names, ", "), hint)
 }
 
 // sort puts a field where it belongs.
@@ -171,7 +191,7 @@ func (p *parser) sort(f frontmatter.Field) {
 			p.unknownKey(f)
 			return
 		}
-		if key == "permissions" {
+		if key == "permissions" && f.Value.Kind != frontmatter.List {
 			p.add(LevelWarning, f.Line, f.Col, "permissions is read as permission", "write permission, which other programs read as well")
 		}
 		key = otherSpellings[i][1]
@@ -194,6 +214,14 @@ func (p *parser) unknownKey(f frontmatter.Field) {
 		p.add(LevelError, f.Line, f.Col, fmt.Sprintf("the key %s does not stand at the top", f.Key), "put it under goclaw:")
 		return
 	}
+	p.leave(f)
+}
+
+func (p *parser) leave(f frontmatter.Field) {
+	if slices.Contains(notDone[:], f.Key) {
+		p.undone = append(p.undone, f)
+		return
+	}
 	p.ignored = append(p.ignored, f)
 }
 
@@ -208,7 +236,10 @@ func (p *parser) nameAndDescription() {
 		p.add(LevelError, 1, 1, "the key name is missing", fmt.Sprintf("add a line `name: %s`", slug(p.Name)))
 	}
 	f, ok := p.seen["description"]
+	_, mode := p.seen["mode"]
 	switch {
+	case !ok && mode && p.nameless():
+		p.add(LevelDegrade, 1, 1, "the key description is missing, so no agent could know when to use it", "add a line `description: …` that says it; until then it can't be spawned")
 	case !ok:
 		p.add(LevelError, 1, 1, "the key description is missing", "add a line `description: …` that says when to use it")
 	case f.Value.Kind == frontmatter.Null, f.Value.Kind == frontmatter.String && strings.TrimSpace(f.Value.Text) == "":
@@ -295,29 +326,5 @@ func (p *parser) settings() {
 		if _, both := p.seen["timeoutSeconds"]; both {
 			p.add(LevelError, f.Line, f.Col, "timeout_mins says the same as timeoutSeconds", "keep one of them")
 		}
-	}
-}
-
-// prohibitions are keys of other systems that forbid something.
-func (p *parser) prohibitions() {
-	changes := []string{"apply_patch", "edit", "write"}
-	if f, ok := p.seen["permissionMode"]; ok {
-		if v := f.Value; v.Kind == frontmatter.String && strings.EqualFold(v.Text, "plan") {
-			p.tools.deny = append(p.tools.deny, changes...)
-		} else {
-			p.ignored = append(p.ignored, f)
-		}
-	}
-	if f, ok := p.seen["readonly"]; ok && p.yes(f) {
-		p.tools.deny = append(p.tools.deny, append(changes, "exec")...)
-	}
-	if f, ok := p.seen["disable"]; ok && p.yes(f) {
-		p.add(LevelDegrade, f.Line, f.Col, "the file switches itself off (disable)", "remove the key to use it")
-	}
-	if f, ok := p.seen["disable-model-invocation"]; ok && p.yes(f) {
-		if p.Visibility == "" {
-			p.Visibility = "internal"
-		}
-		p.add(LevelNotice, f.Line, f.Col, "disable-model-invocation is read as visibility: internal", "nothing to do")
 	}
 }

@@ -3,41 +3,45 @@ package definition
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"goclaw/internal/core/frontmatter"
 )
 
 // permission reads OpenCode's permission (a tool, or patterns of its calls, to
-// allow, ask or deny) and the lists allow, ask and deny of Claude Code's
-// settings. It only ever narrows what tools gives.
+// allow, ask or deny; since OpenCode 2 as a list of rules) and the lists allow,
+// ask and deny of Claude Code's settings. It only ever narrows what tools gives.
 func (r *toolReader) permission(v frontmatter.Value) {
 	if r.at.Line == 0 {
 		r.at = v
 	}
-	if v.Kind == frontmatter.String {
+	r.asks = v
+	switch v.Kind {
+	case frontmatter.String:
 		v = frontmatter.Value{Kind: frontmatter.Map, Line: v.Line, Col: v.Col, Fields: []frontmatter.Field{{Key: "*", Line: v.Line, Col: v.Col, Value: v}}}
+	case frontmatter.List:
+		v = r.ruleList(v)
 	}
 	if v.Kind != frontmatter.Map {
 		r.fail(v, "permission is "+v.Kind.String(), "write a map of tools to allow, ask or deny")
 		return
 	}
+	base := r.base(v)
 	var named []string
-	base := Allow
 	for _, f := range v.Fields {
 		if f.Value.Kind == frontmatter.List {
 			r.permissionList(f)
 			continue
 		}
 		if f.Key == "*" {
-			base, _ = r.action(f.Key, f.Value)
 			continue
 		}
 		tools, ok := r.permissionTools(f)
 		if !ok {
 			continue
 		}
-		if r.permit(f, tools) {
-			named = append(named, tools...)
+		if r.permit(f, tools, base) {
+			named = append(named, slices.DeleteFunc(slices.Clone(tools), func(t string) bool { return t == "apply_patch" })...)
 		}
 	}
 	switch base {
@@ -52,8 +56,40 @@ func (r *toolReader) permission(v frontmatter.Value) {
 	}
 }
 
+// base is what holds for the calls that no other key is about. Its patterns,
+// if it has some, are about every tool.
+func (r *toolReader) base(v frontmatter.Value) Action {
+	f, ok := v.Field("*")
+	if !ok || f.Value.Kind == frontmatter.List {
+		return Allow
+	}
+	if f.Value.Kind != frontmatter.Map {
+		action, _ := r.action(f.Key, f.Value)
+		return action
+	}
+	base := Allow
+	for _, p := range f.Value.Fields {
+		action, ok := r.action("*."+p.Key, p.Value)
+		switch {
+		case !ok:
+		case anything(p.Key):
+			base = action
+		case action != Allow:
+			r.narrow(workerSet[:], p.Key, action)
+		}
+	}
+	return base
+}
+
 // permissionTools are the tools that a key is about; none is no problem.
 func (r *toolReader) permissionTools(f frontmatter.Field) ([]string, bool) {
+	if strings.Contains(f.Key, "*") {
+		denies := !slices.ContainsFunc(f.Value.Fields, func(p frontmatter.Field) bool { return p.Value.Text == string(Allow) }) && f.Value.Text != string(Allow)
+		if tools := r.names.covered(f.Key, denies); len(tools) > 0 {
+			return tools, true
+		}
+		return []string{f.Key}, true // tools of a server, by a pattern
+	}
 	kind, tools := r.names.find(f.Key)
 	switch kind {
 	case nameOurs:
@@ -71,8 +107,8 @@ func (r *toolReader) permissionTools(f frontmatter.Field) ([]string, bool) {
 }
 
 // permit takes the value of one tool's key, and reports whether anything of
-// the tool is left.
-func (r *toolReader) permit(f frontmatter.Field, tools []string) bool {
+// the tool is left. What its patterns don't match is left to base.
+func (r *toolReader) permit(f frontmatter.Field, tools []string, base Action) bool {
 	if f.Value.Kind != frontmatter.Map {
 		action, ok := r.action(f.Key, f.Value)
 		return ok && r.rule(tools, action)
@@ -87,8 +123,17 @@ func (r *toolReader) permit(f frontmatter.Field, tools []string) bool {
 		left = left || action != Deny
 		patterns = append(patterns, Rule{Pattern: p.Key, Action: action})
 	}
-	if !left && slices.ContainsFunc(patterns, func(p Rule) bool { return anything(p.Pattern) }) {
+	whole := func(p Rule) bool { return anything(p.Pattern) }
+	if !slices.ContainsFunc(patterns, whole) && base != Allow {
+		patterns = append([]Rule{{Pattern: "*", Action: base}}, patterns...)
+		left = left || base == Ask
+	}
+	if !left && slices.ContainsFunc(patterns, whole) {
 		return r.rule(tools, Deny)
+	}
+	if i := slices.Index(tools, "apply_patch"); i >= 0 && slices.ContainsFunc(patterns, func(p Rule) bool { return p.Action != Allow }) {
+		r.deny = append(r.deny, "apply_patch") // which files it changes is not looked at
+		tools = slices.Delete(slices.Clone(tools), i, i+1)
 	}
 	for _, p := range patterns {
 		if anything(p.Pattern) && p.Action == Allow {

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -8,11 +9,13 @@ import (
 )
 
 // Refuses returns what of a call the rules stand against, "" if nothing does.
-// arguments are the call's, as JSON. Of exec each command of a line is looked
+// arguments are the call's, as JSON; where, which may be nil, finds the place in
+// the workspace that they lead to, so that no spelling and no link leads around
+// a rule. It is asked only if there are rules on the tool. Of exec each command of a line is looked
 // at; where the rules speak of exec, a line that can't be taken apart for
 // certain (substitutions, subshells, here-documents) is refused whole. Where a
 // rule asks, nobody can be asked yet: that is a refusal.
-func (t Tools) Refuses(tool, arguments string) string {
+func (t Tools) Refuses(tool, arguments string, where func() (string, error)) string {
 	if !slices.ContainsFunc(t.Rules, func(r Rule) bool { return r.Tool == tool }) {
 		return ""
 	}
@@ -21,6 +24,11 @@ func (t Tools) Refuses(tool, arguments string) string {
 	}
 	if json.Unmarshal([]byte(arguments), &args) != nil {
 		return arguments
+	}
+	if where != nil {
+		if place, err := where(); err == nil {
+			args.Path = place // else the call fails, too, or it is outside the workspace
+		}
 	}
 	what := []string{args.Path}
 	switch tool {
@@ -38,7 +46,7 @@ func (t Tools) Refuses(tool, arguments string) string {
 	}
 	for _, w := range what {
 		if t.Decide(tool, w) != Allow {
-			return w
+			return cmp.Or(w, "a call of this kind")
 		}
 	}
 	return ""

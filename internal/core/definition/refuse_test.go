@@ -2,6 +2,7 @@ package definition_test
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"goclaw/internal/core/definition"
@@ -52,16 +53,36 @@ func TestRefusedCalls(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := tc.tools.Refuses("exec", string(args)); got != tc.refused {
+		if got := tc.tools.Refuses("exec", string(args), nil); got != tc.refused {
 			t.Errorf("%q: refused %q, want %q", tc.command, got, tc.refused)
 		}
-		if got := tc.tools.Refuses("read", `{"path":"x"}`); got != "" {
+		if got := tc.tools.Refuses("read", `{"path":"x"}`, nil); got != "" {
 			t.Errorf("rules on exec refuse read: %q", got)
 		}
 	}
 	spawn := definition.Tools{Rules: []definition.Rule{{Tool: "sessions_spawn", Pattern: "*", Action: definition.Deny}, {Tool: "sessions_spawn", Pattern: "helper", Action: definition.Allow}}}
-	if spawn.Refuses("sessions_spawn", `{"agent":"helper","task":"x"}`) != "" || spawn.Refuses("sessions_spawn", `{"agent":"other","task":"x"}`) != "other" {
+	if spawn.Refuses("sessions_spawn", `{"agent":"helper","task":"x"}`, nil) != "" || spawn.Refuses("sessions_spawn", `{"agent":"other","task":"x"}`, nil) != "other" {
 		t.Error("rules on spawning")
+	}
+	if spawn.Refuses("sessions_spawn", `{"task":"x"}`, nil) == "" {
+		t.Error("a plain worker is spawned where only a definition is allowed")
+	}
+	docs := definition.Tools{Rules: []definition.Rule{{Tool: "write", Pattern: "*", Action: definition.Deny}, {Tool: "write", Pattern: "docs/**", Action: definition.Allow}}}
+	at := func(place string, err error) func() (string, error) {
+		return func() (string, error) { return place, err }
+	}
+	for _, tc := range []struct {
+		where   func() (string, error)
+		refused string
+	}{
+		{at("docs/a", nil), ""},
+		{at("src/a", nil), "src/a"},
+		{at("", errors.New("outside")), "src/x"},
+		{nil, "src/x"},
+	} {
+		if got := docs.Refuses("write", `{"path":"src/x"}`, tc.where); got != tc.refused {
+			t.Errorf("refused %q, want %q", got, tc.refused)
+		}
 	}
 }
 
@@ -74,6 +95,6 @@ func FuzzRefuses(f *testing.F) {
 		if err != nil {
 			return
 		}
-		only.Refuses("exec", string(args))
+		only.Refuses("exec", string(args), nil)
 	})
 }

@@ -30,6 +30,7 @@ func (r *toolReader) finish() {
 		}
 	}
 	t.Rules = r.callRules(t)
+	r.askingAll(&t)
 	r.d.Tools = t
 	if len(r.absent) > 0 {
 		r.d.at(LevelDegrade, r.missing, "needs tools that are not there: "+strings.Join(unique(r.absent), ", "),
@@ -84,7 +85,7 @@ func (r *toolReader) callRules(t Tools) []Rule {
 	rules = slices.DeleteFunc(rules, func(rule Rule) bool { return !has(rule.Tool) })
 	var loose []string
 	for _, rule := range rules {
-		if !slices.Contains(r.opts.enforced(), rule.Tool) {
+		if !anything(rule.Pattern) && !slices.Contains(r.opts.enforced(), rule.Tool) {
 			loose = append(loose, rule.Tool)
 		}
 	}
@@ -93,6 +94,28 @@ func (r *toolReader) callRules(t Tools) []Rule {
 			"allow or deny the whole tool; until then it can't be spawned")
 	}
 	return rules
+}
+
+// askingAll denies the tools of which every call would have to be asked for:
+// there is nobody to ask, and a tool that only refuses costs steps.
+func (r *toolReader) askingAll(t *Tools) {
+	var asking []string
+	for _, rule := range t.Rules {
+		if rule.Action == Ask && anything(rule.Pattern) && !slices.ContainsFunc(t.Rules, func(o Rule) bool {
+			return o.Tool == rule.Tool && o.Action == Allow
+		}) {
+			asking = append(asking, rule.Tool)
+		}
+	}
+	if len(asking) == 0 {
+		return
+	}
+	asking = unique(asking)
+	t.Deny = unique(append(t.Deny, asking...))
+	if t.Allow != nil {
+		t.Allow = slices.DeleteFunc(t.Allow, func(tool string) bool { return slices.Contains(asking, tool) })
+	}
+	r.d.at(LevelWarning, r.asks, "nobody can be asked before a call, so these are denied: "+strings.Join(asking, ", "), "write allow for those that it needs")
 }
 
 // checkUserFacing holds a user-facing definition to its allowlist.

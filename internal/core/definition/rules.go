@@ -27,7 +27,7 @@ const (
 func (t Tools) Decide(tool, what string) Action {
 	action, length := Allow, -1
 	for _, r := range t.Rules {
-		if r.Tool != tool || !matches(r.Pattern, what) {
+		if r.Tool != tool || !about(r, what) {
 			continue
 		}
 		n := len(r.Pattern)
@@ -43,6 +43,35 @@ func (t Tools) Decide(tool, what string) Action {
 
 func stricter(a, b Action) bool { return a == Deny && b != Deny || a == Ask && b == Allow }
 
+// about reports whether a rule speaks of one call. One that denies or asks has
+// the widest reading that its pattern may have: ? is any character, a name
+// without a slash is meant in every folder, and what is said of a folder holds
+// for all that lies in it.
+func about(r Rule, what string) bool {
+	if r.Action == Allow {
+		return matches(r.Pattern, what)
+	}
+	pattern := strings.ReplaceAll(r.Pattern, "?", "*")
+	if matches(pattern, what) {
+		return true
+	}
+	if !placed(r.Tool) {
+		return false
+	}
+	pattern = strings.TrimSuffix(strings.TrimPrefix(pattern, "./"), "/")
+	for at := path.Clean("/" + what); at != "/"; at = path.Dir(at) {
+		if wildcard(pattern, at[1:]) || wildcard(pattern, at) || !strings.Contains(pattern, "/") && wildcard(pattern, path.Base(at)) {
+			return true
+		}
+	}
+	return false
+}
+
+// placed reports whether the calls of a tool are about one place each.
+func placed(tool string) bool {
+	return tool == "edit" || tool == "ls" || tool == "read" || tool == "write"
+}
+
 // anything reports whether a pattern holds for every call.
 func anything(pattern string) bool { return strings.Trim(pattern, "*/") == "" || pattern == ":*" }
 
@@ -54,6 +83,10 @@ func matches(pattern, what string) bool {
 		what = strings.TrimSpace(what)
 		return what == command || strings.HasPrefix(what, command+" ") || strings.HasPrefix(what, command+"\t")
 	}
+	if command, ok := strings.CutSuffix(pattern, " *"); ok && wildcard(command, strings.TrimSpace(what)) {
+		return true // the command without arguments
+	}
+	pattern = strings.TrimPrefix(pattern, "./")
 	return wildcard(pattern, what) || wildcard(pattern, path.Clean(what)) || wildcard(pattern, path.Clean("/"+what))
 }
 

@@ -112,6 +112,25 @@ func (n toolNames) matching(pattern string) []string {
 	return slices.DeleteFunc(slices.Clone(n.own), func(own string) bool { return !strings.HasPrefix(own, strings.ToLower(prefix)) })
 }
 
+// covered are our own tools that a pattern of names means. A denial also means
+// those that it matches by a name of others.
+func (n toolNames) covered(pattern string, denies bool) []string {
+	tools := []string{}
+	for _, own := range n.own {
+		if wildcard(strings.ToLower(pattern), own) {
+			tools = append(tools, own)
+		}
+	}
+	if denies {
+		for name, ours := range n.ours {
+			if wildcard(fold(pattern), name) {
+				tools = append(tools, ours...)
+			}
+		}
+	}
+	return unique(tools)
+}
+
 // near returns the known name of which this may be a misspelling, "" if none.
 func (n toolNames) near(name string) string {
 	f := fold(name)
@@ -139,7 +158,7 @@ func looksForeign(name string) bool {
 	if len(inner) < 2 {
 		return false
 	}
-	if strings.ContainsAny(inner, "_-./:* ") {
+	if strings.ContainsAny(inner, "_-./:* ") || strings.HasSuffix(name, "_*") || strings.HasSuffix(name, "-*") {
 		return true
 	}
 	first := inner[0]

@@ -63,7 +63,8 @@ type toolReader struct {
 
 	deny      []string
 	denyRules []Rule
-	only      []string // what a permission of "*": deny leaves; nil: all
+	asks      frontmatter.Value // where permission stands
+	only      []string          // what a permission of "*": deny leaves; nil: all
 }
 
 // entry is one name of a list: Bash(git:*) has the args git:*.
@@ -301,12 +302,21 @@ func (r *toolReader) denyEntry(e entry) {
 	case e.args == "" || anything(e.args):
 		r.deny = append(r.deny, ours...)
 	default:
-		for _, tool := range ours {
+		for _, tool := range changing(ours) {
 			for pattern := range strings.SplitSeq(e.args, ",") {
 				r.denyRules = append(r.denyRules, Rule{Tool: tool, Pattern: strings.TrimSpace(pattern), Action: Deny})
 			}
 		}
 	}
+}
+
+// changing adds the other tool that changes files to edit: what may not be
+// edited may not be written anew either.
+func changing(tools []string) []string {
+	if slices.Contains(tools, "edit") && !slices.Contains(tools, "write") {
+		return append(slices.Clone(tools), "write")
+	}
+	return tools
 }
 
 func kindOf(v frontmatter.Value) string {

@@ -42,6 +42,13 @@ func TestToolLists(t *testing.T) {
 		{"a permission for some", "permission: {'*': deny, read: allow, bash: {'git *': allow}}", "exec read", ""},
 		{"a permission never widens", "tools: Read\npermission: {'*': deny, read: allow, bash: allow}", "read", ""},
 		{"a permission by patterns that are all", "permission: {edit: {'**/*': deny}, task: {'*': deny}}", "the worker set", "apply_patch edit sessions_spawn write"},
+		{"a permission for some commands of one tool", "permission: {'*': deny, bash: {'git *': allow}, edit: {'src/*': deny}}", "exec", "apply_patch edit write"},
+		{"a permission by a pattern of names", "permission: {'web*': deny, 'x_*': deny}", "the worker set", "web_fetch web_search x_*"},
+		{"OpenCode 2's rules", "permissions: [{action: '*', resource: '*', effect: deny}, {action: shell, resource: '*', effect: allow}, {action: read, effect: allow}]", "exec read", ""},
+		{"rules, the last for all", "permissions: [{action: shell, effect: allow}, {action: '*', effect: deny}]", "", "exec"},
+		{"rules, a denial is not lost", "permissions: [{action: subagent, effect: deny}, {action: edit, effect: deny}, {action: '*', effect: allow}]", "the worker set", "apply_patch edit sessions_spawn write"},
+		{"rules, one tool anew", "permissions: [{action: webfetch, effect: deny}, {action: webfetch, effect: allow}]", "the worker set", ""},
+		{"read only in others' spelling", "readOnly: true\ntools: Read, Write", "read", "apply_patch edit exec write"},
 		{"Claude's settings", "permission: {allow: [Read], deny: ['Bash', 'WebFetch(domain:x)']}", "the worker set", "exec"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -71,6 +78,13 @@ func TestRules(t *testing.T) {
 		{"disallowedTools: Bash(rm:*)", map[string]definition.Action{"rm -r x": "deny", "ls": "allow"}},
 		{"permission: {bash: {'*': deny, 'git *': allow, 'git push*': deny}}", map[string]definition.Action{"ls": "deny", "git log": "allow", "git push x": "deny"}},
 		{"permission: {bash: {'git *': allow, '*': deny}}", map[string]definition.Action{"ls": "deny", "git log": "allow"}},
+		{"permission: {'*': deny, bash: {'git *': allow}}", map[string]definition.Action{"git log": "allow", "git": "allow", "rm x": "deny"}},
+		{"permission: {'*': ask, bash: {'git *': allow}}", map[string]definition.Action{"git log": "allow", "rm x": "ask"}},
+		{"permission: {bash: {'git push *': deny, 'rm ?r*': deny}}", map[string]definition.Action{"git push": "deny", "git push x": "deny", "rm -r": "deny", "git pushx": "allow"}},
+		{"permissions: [{action: shell, resource: '*', effect: ask}, {action: shell, resource: 'git *', effect: allow}, {action: shell, resource: 'git push *', effect: deny}]",
+			map[string]definition.Action{"ls": "ask", "git log": "allow", "git push": "deny"}},
+		{"permissions: [{action: shell, resource: 'git *', effect: allow}, {action: shell, resource: '*', effect: ask}]", map[string]definition.Action{"ls": "ask", "git log": "ask"}},
+		{"permissions: [{action: shell, resource: 'git push*', effect: deny}, {action: shell, resource: '*', effect: allow}]", map[string]definition.Action{"ls": "allow", "git push": "deny"}},
 		{"permission: {bash: ask}", map[string]definition.Action{"ls": "ask"}},
 		{"permission: {bash: {'*': ask, ls: allow}}", map[string]definition.Action{"ls": "allow", "rm x": "ask"}},
 	} {
@@ -81,6 +95,26 @@ func TestRules(t *testing.T) {
 		for call, want := range tc.calls {
 			if got := d.Tools.Decide("exec", call); got != want {
 				t.Errorf("%s: %q is %s, want %s", tc.line, call, got, want)
+			}
+		}
+	}
+	for _, tc := range []struct {
+		line   string
+		writes map[string]definition.Action
+	}{
+		{"permission: {edit: {'*': deny, 'docs/*': allow, ./notes/*.md: allow}}", map[string]definition.Action{"docs/a/b.md": "allow", "notes/x.md": "allow", "src/x": "deny", "docs": "deny"}},
+		{"disallowedTools: Edit(secrets), Edit(.env), Edit(gen/)", map[string]definition.Action{"secrets/a/b": "deny", "a/.env": "deny", "a/secrets/b": "deny", "gen/x": "deny", "a/gen.go": "allow"}},
+		{"permission: {edit: {'*.lock': ask}}", map[string]definition.Action{"a/b.lock": "ask", "b.locks": "allow"}},
+	} {
+		d := parse(tc.line)
+		if d.Blocked() != "" {
+			t.Errorf("%s: %s", tc.line, problems(d))
+		}
+		for _, tool := range []string{"edit", "write"} {
+			for place, want := range tc.writes {
+				if got := d.Tools.Decide(tool, place); got != want {
+					t.Errorf("%s: %s of %q is %s, want %s", tc.line, tool, place, got, want)
+				}
 			}
 		}
 	}

@@ -55,7 +55,11 @@ func (j *job) check(c goclaw.ToolCall) string {
 
 // ruled says which rule of the run's definition stands against a call, or "".
 func (j *job) ruled(c goclaw.ToolCall) string {
-	if denied := j.spec.Tools.Refuses(c.Name, c.Arguments); denied != "" {
+	var where func() (string, error)
+	if t, ok := j.e.tools[c.Name].(goclaw.PathTool); ok {
+		where = func() (string, error) { return t.Target(j.invocation(c)) }
+	}
+	if denied := j.spec.Tools.Refuses(c.Name, c.Arguments, where); denied != "" {
 		return fmt.Sprintf("%s: the worker's definition (%s) does not allow %q", c.Name, j.spec.Name, denied)
 	}
 	return ""
@@ -205,10 +209,15 @@ func (j *job) invoke(c goclaw.ToolCall) (res goclaw.ToolResult) {
 			res = goclaw.ToolError(fmt.Sprintf("internal error in %s; the call may have had effects", c.Name))
 		}
 	}()
-	return tool.Call(j.ctx, goclaw.Invocation{
-		Call: c, Fence: j.fence, Session: j.r.Session, Depth: j.r.Depth, Profile: j.r.Profile,
-		Root: j.r.Root, Lane: j.r.Lane, Since: j.since(c),
-	})
+	in := j.invocation(c)
+	in.Since = j.since(c)
+	return tool.Call(j.ctx, in)
+}
+
+func (j *job) invocation(c goclaw.ToolCall) goclaw.Invocation {
+	return goclaw.Invocation{
+		Call: c, Fence: j.fence, Session: j.r.Session, Depth: j.r.Depth, Profile: j.r.Profile, Root: j.r.Root, Lane: j.r.Lane,
+	}
 }
 
 // since is when the call's intent was recorded.

@@ -219,6 +219,37 @@ func mustGlob(t testing.TB, dir, pattern string) []string {
 }
 
 // TestParallelWriters lets several sessions create and change one file.
+// A call leads to one place, however it is spelt.
+func TestTarget(t *testing.T) {
+	d := newDesk(t, file.Options{})
+	if err := os.MkdirAll(filepath.Join(d.ws, "src", "in"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("src", filepath.Join(d.ws, "docs")); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"src/a": "src/a", "./src//in/../a": "src/a", "docs/a": "src/a", "docs/in/new": "src/in/new",
+		d.ws + "/docs/a": "src/a", "": ".", "../x": "outside", "/etc/passwd": "outside",
+	} {
+		raw, err := json.Marshal(args{"path": path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tool, ok := d.tools["write"].(goclaw.PathTool)
+		if !ok {
+			t.Fatal("write is about no place")
+		}
+		got, err := tool.Target(goclaw.Invocation{Call: goclaw.ToolCall{Arguments: string(raw)}, Profile: goclaw.Profile{Workspace: d.ws}})
+		if err != nil {
+			got = "outside"
+		}
+		if got != want {
+			t.Errorf("%q leads to %q, want %q", path, got, want)
+		}
+	}
+}
+
 func TestParallelWriters(t *testing.T) {
 	d := newDesk(t, file.Options{})
 	var wg sync.WaitGroup

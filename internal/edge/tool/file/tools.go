@@ -70,16 +70,34 @@ func newTool[A any](k *kit, spec goclaw.ToolSpec, run func(*call, context.Contex
 // Spec implements goclaw.Tool.
 func (h handler[A]) Spec() goclaw.ToolSpec { return h.spec }
 
+// Target implements goclaw.PathTool.
+func (h handler[A]) Target(in goclaw.Invocation) (string, error) {
+	var args struct{ Path string }
+	if err := json.Unmarshal([]byte(in.Call.Arguments), &args); err != nil {
+		return "", err
+	}
+	reach, err := h.open(in)
+	if err != nil {
+		return "", err
+	}
+	defer reach.Close()
+	return reach.Resolve(args.Path)
+}
+
+func (h handler[A]) open(in goclaw.Invocation) (*tool.Reach, error) {
+	return tool.Open(tool.Scope{
+		Workspace: in.Profile.Workspace, Home: h.kit.options.Home,
+		Access: in.Profile.Access(in.Session, in.Fence.Run),
+	})
+}
+
 // Call implements goclaw.Tool.
 func (h handler[A]) Call(ctx context.Context, in goclaw.Invocation) goclaw.ToolResult {
 	var args A
 	if err := json.Unmarshal([]byte(in.Call.Arguments), &args); err != nil {
 		return goclaw.ToolError(fmt.Sprintf("%s: arguments: %v", h.spec.Name, err))
 	}
-	reach, err := tool.Open(tool.Scope{
-		Workspace: in.Profile.Workspace, Home: h.kit.options.Home,
-		Access: in.Profile.Access(in.Session, in.Fence.Run),
-	})
+	reach, err := h.open(in)
 	if err != nil {
 		return goclaw.ToolError(fmt.Sprintf("%s: %v", h.spec.Name, err))
 	}

@@ -11,10 +11,10 @@ import (
 // Refuses returns what of a call the rules stand against, "" if nothing does.
 // arguments are the call's, as JSON; where, which may be nil, finds the place in
 // the workspace that they lead to, so that no spelling and no link leads around
-// a rule. It is asked only if there are rules on the tool. Of exec each command of a line is looked
-// at; where the rules speak of exec, a line that can't be taken apart for
-// certain (substitutions, subshells, here-documents) is refused whole. Where a
-// rule asks, nobody can be asked yet: that is a refusal.
+// a rule. It is asked only if there are rules on the tool. Of exec each command
+// of a line is looked at; where the rules speak of exec, a line that can't be
+// taken apart for certain (substitutions, subshells, here-documents) is refused
+// whole. Where a rule asks, nobody can be asked yet: that is a refusal.
 func (t Tools) Refuses(tool, arguments string, where func() (string, error)) string {
 	if !slices.ContainsFunc(t.Rules, func(r Rule) bool { return r.Tool == tool }) {
 		return ""

@@ -1,6 +1,7 @@
 package browsertest
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 )
@@ -52,6 +53,73 @@ func TestSignIn(t *testing.T) {
 	if strings.Contains(stranger.js(`document.body.innerHTML`), "composer") {
 		t.Error("the link worked twice")
 	}
+}
+
+// Who signs out, or whose token was changed, is told so and can't go on.
+func TestSignOut(t *testing.T) {
+	s := newSite(t, fiveWorkers)
+	p, other := s.signedIn("status"), s.signedIn("chat")
+	p.expect("401")
+	p.clickOn("Sign out")
+	p.until(`document.querySelector("h1").innerText === "Signed out"`)
+	p.open(s.url)
+	p.until(`document.body.innerText.includes("goclaw page") && !document.querySelector(".lamp")`)
+
+	other.until(`document.querySelector(".lamp.open")`) // another browser's session goes on
+	other.expect("401")
+	other.expect("ERR_INCOMPLETE_CHUNKED_ENCODING")
+	s.run("token", "rotate")
+	other.until(`document.querySelector("h1").innerText === "Signed out"`)
+	other.open(s.run("page"))
+	other.until(`document.querySelector(".lamp.open")`)
+}
+
+func TestConversations(t *testing.T) {
+	s := newSite(t, fiveWorkers)
+	p := s.signedIn("chat")
+	p.say("first")
+	p.until(`document.querySelectorAll(".turn .facts").length === 1`)
+	p.clickOn("New conversation")
+	p.until(`document.activeElement.closest("dialog")`)
+	p.keys("Überblick: 100%\r")
+	p.until(`!document.querySelector("dialog") && document.querySelector(".chooser select").selectedOptions[0].innerText === "api · Überblick: 100%"`)
+	p.shows("Nothing was said here yet.")
+	p.say("second")
+	p.until(`document.querySelector(".turn .md")?.innerText.endsWith("second") && document.querySelectorAll(".turn .facts").length === 1`)
+
+	// Another tab finds it in its list; there and back again.
+	other := s.signedIn("chat")
+	other.shows("first")
+	key := other.until(`[...document.querySelectorAll(".chooser option")].find((o) => o.innerText.startsWith("api · Überblick: 100% · 1 turn"))?.value`)
+	other.visit("chat/" + url.PathEscape(key))
+	other.until(`document.querySelector(".you")?.innerText === "second"`)
+
+	// Both ways to start over leave nothing of before.
+	p.say("/new")
+	p.until(`document.querySelectorAll(".you").length === 1 && document.querySelector(".aside")?.innerText.startsWith("New conversation.")`)
+	p.visit("chat/agent:main:main")
+	p.until(`document.querySelector(".you")?.innerText === "first"`)
+	p.clickOn("New conversation")
+	p.clickOn("Start main over")
+	p.shows("Nothing was said here yet.")
+}
+
+func TestCopyCode(t *testing.T) {
+	s := newSite(t, `[{"answer": {"text": "Here:\n\n`+"```go\\nfmt.Println(1)\\n```"+`\n"}}]`)
+	p := s.signedIn("chat")
+	p.js(`(() => { navigator.clipboard.writeText = async (text) => { window.copied = text } })()`) // the real one is the whole machine's
+	p.say("write code")
+	p.clickOn("Copy the code")
+	p.until(`document.querySelector(".copyable .copy").innerText.trim() === "Copied"`)
+	if got := p.js(`copied`); got != "fmt.Println(1)\n" {
+		t.Errorf("the clipboard has %q", got)
+	}
+	p.clickOn("Copy the reply")
+	p.until(`copied.startsWith("Here:")`)
+	// Where there is no clipboard, one key is left to press.
+	p.js(`(() => { navigator.clipboard.writeText = () => Promise.reject(new Error("no")) })()`)
+	p.clickOn("Copy the code")
+	p.until(`document.querySelector(".copyable .copy").innerText.trim() === "Selected" && String(getSelection()).trim() === "fmt.Println(1)"`)
 }
 
 func TestChatStreams(t *testing.T) {

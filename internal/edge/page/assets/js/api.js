@@ -18,6 +18,12 @@ export class Problem extends Error {
 // signedOut is set once the gateway does not know this browser any more.
 export const signedOut = cell(false);
 
+// signOut ends this browser's session.
+export async function signOut() {
+  await post("/api/logout");
+  signedOut.set(true);
+}
+
 // version is the gateway's, as its answers say.
 export const version = cell("");
 
@@ -56,6 +62,19 @@ function query(path, params = {}) {
 
 // at writes a path whose parts are escaped.
 export const at = (...parts) => "/api/" + parts.map(encodeURIComponent).join("/");
+
+// text reads something as it is.
+export async function text(path) {
+  let answer;
+  try {
+    answer = await fetch(path, { headers: { "X-GoClaw-Page": "1" }, cache: "no-store" });
+  } catch {
+    throw new Problem(0, "the gateway can't be reached");
+  }
+  if (answer.status === 401) signedOut.set(true);
+  if (!answer.ok) throw new Problem(answer.status, `HTTP ${answer.status} ${answer.statusText}`);
+  return answer.text();
+}
 
 export const get = (path, params) => call("GET", query(path, params));
 export const post = (path, body = {}, once) => call("POST", path, body, once ? { "Idempotency-Key": once } : {});

@@ -64,11 +64,13 @@ export function connect() {
   }
 }
 
+signedOut.watch(close);
+
 document.addEventListener("visibilitychange", () => {
   clearTimeout(hidden);
   if (document.hidden) {
     hidden = setTimeout(() => { close(); connection.set("resting"); }, hiddenFor);
-  } else if (!source) {
+  } else if (!source && !signedOut.get()) {
     connection.set("connecting");
     connect();
   }

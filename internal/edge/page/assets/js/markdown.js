@@ -2,6 +2,7 @@
 // with text nodes, and no text is ever read as HTML.
 import MarkdownIt from "../vendor/markdown-it.js";
 import { h } from "./dom.js";
+import { Copyable } from "./copy.js";
 import { clean } from "./format.js";
 
 const parser = new MarkdownIt({ html: false, linkify: true, breaks: false });
@@ -23,8 +24,9 @@ function tree(tokens) {
   const top = [];
   const open = [{ children: top }];
   const here = () => open.at(-1).children;
-  for (const t of tokens) {
+  for (const [i, t] of tokens.entries()) {
     if (t.hidden) continue;
+    if (t.type === "inline" && tokens[i - 2]?.type === "list_item_open") task(t.children[0]);
     if (t.nesting === 1) open.push(begin(t));
     else if (t.nesting === -1) {
       if (open.length > 1) end(open);
@@ -55,6 +57,13 @@ function end(open) {
   open.at(-1).children.push(tag === "table" ? h("div", { class: "scroll", tabIndex: 0, role: "group", "aria-label": "table" }, el) : el);
 }
 
+// task draws the box of a list's item that has one.
+function task(t) {
+  if (t?.type === "text") t.content = t.content.replace(/^\[([ xX])\]\s/, (_, x) => (x === " " ? "☐ " : "☑ "));
+}
+
+const language = (t) => `code ${(t.info ?? "").split(/\s/)[0]}`.trim();
+
 function leaf(t, into) {
   switch (t.type) {
     case "inline":
@@ -75,7 +84,7 @@ function leaf(t, into) {
       break;
     case "fence":
     case "code_block":
-      into.push(h("pre", { tabIndex: 0, dir: "ltr" }, h("code", null, t.content)));
+      into.push(h(Copyable, { text: t.content, label: "Copy the code" }, h("pre", { tabIndex: 0, dir: "ltr", role: "group", "aria-label": language(t) }, h("code", null, t.content))));
       break;
     case "hr":
       into.push(h("hr"));

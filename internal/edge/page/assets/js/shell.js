@@ -6,7 +6,8 @@ import { signedOut, version } from "./api.js";
 import { connection } from "./feed.js";
 import { status, unpause } from "./status.js";
 import { helpOpen, places, useKeys } from "./keys.js";
-import { Dialog, Icon, said, useDo, Failure } from "./parts.js";
+import { Icon } from "./icons.js";
+import { Dialog, said, useDo, Failure } from "./parts.js";
 import { clean, moment } from "./format.js";
 import { Chat } from "./views/chat.js";
 import { Runs } from "./views/runs.js";
@@ -41,9 +42,17 @@ export function Shell() {
   return html`<a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); main.current.focus(); }}>Skip to content</a>
     <div class="shell"><${Nav} place=${place} />
       <div class="stage"><${Banners} />
-        <main id="main" ref=${main} tabindex="-1" class=${"view " + place}><${Shown} key=${place === "runs" ? r.parts[1] ?? "" : place} route=${r} /></main></div></div>
+        <main id="main" ref=${main} tabindex="-1" class=${"view " + place}><${Guard} key=${place === "runs" ? "runs/" + (r.parts[1] ?? "") : place}><${Shown} route=${r} /></${Guard}></main></div></div>
     <div class="unseen" role="status" aria-live="polite">${useCell(said)}</div>
     ${help && html`<${Help} />`}`;
+}
+
+// Guard keeps a fault of one view from taking the whole page with it.
+function Guard({ children }) {
+  const [error, setError] = useState(null);
+  this.componentDidCatch = (e) => { console.error(e); setError(e); };
+  if (!error) return children;
+  return html`<div class="page"><p class="failure" role="alert"><b>This view has a fault:</b> <bdi>${clean(String(error.message ?? error))}</bdi> <button class="quiet" onClick=${() => setError(null)}>Try again</button></p></div>`;
 }
 
 // second are the views that a phone shows below More.

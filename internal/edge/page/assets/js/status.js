@@ -1,7 +1,7 @@
 // What the gateway says of itself: read again now and then, and after whatever
 // may change it.
 import { cell } from "./cell.js";
-import { get, put, remove } from "./api.js";
+import { get, put, remove, signedOut } from "./api.js";
 import { onNotice, onResync } from "./feed.js";
 
 export const status = cell(null);
@@ -22,7 +22,7 @@ export function readStatus(after = 0) {
 
 onResync(() => readStatus());
 onNotice((n) => { if (["run", "warning", "retry"].includes(n.kind)) readStatus(400); });
-setInterval(() => { if (!document.hidden) readStatus(); }, 30_000);
+setInterval(() => { if (!document.hidden && !signedOut.get()) readStatus(); }, 30_000);
 
 export async function pause(why) {
   await put("/api/pause", why ? { why } : {});

@@ -1,22 +1,21 @@
 // The conversation of one session: its record, and what streams in.
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../dom.js";
-import { cell, kept, useCell } from "../cell.js";
+import { kept, useCell } from "../cell.js";
 import { get, at } from "../api.js";
 import { onNotice, onResync } from "../feed.js";
-import { go, link } from "../router.js";
+import { link } from "../router.js";
 import { all, changed, known, loadWorkers, take, ended } from "../runs.js";
 import { seed } from "../logs.js";
 import { status } from "../status.js";
-import { count, sessionName, relative, clean } from "../format.js";
-import { Empty, Failure, Icon } from "../parts.js";
+import { clean } from "../format.js";
+import { Icon } from "../icons.js";
+import { Empty, Failure } from "../parts.js";
+import { Chooser } from "./chooser.js";
 import { Turn } from "./turn.js";
 import { Composer, answers } from "./composer.js";
 
 const last = kept("chat-session", "agent:main:main");
 const shownFirst = 30; // turns
-
-// conversations are the sessions that a person talks in.
-const talks = (s) => !/^agent:[^:]+:(subagent|spawn|cron):/.test(s.key);
 
 export function Chat({ route }) {
   const key = route.parts[1] ?? last.get();
@@ -66,7 +65,7 @@ function Conversation({ session }) {
   // What the gateway answered by itself stands where it was asked.
   const after = (id) => local.filter((a) => a.after === id);
   return html`<div class="chatpage">
-    <header class="bar"><h1 class="unseen">Chat</h1><${Chooser} session=${session} />
+    <header class="bar"><h1 class="unseen">Chat</h1><${Chooser} session=${session} turns=${ids.length} reload=${reload} />
       ${demo && html`<span class="tag demo">demo model</span>`}
       <span class="grow"></span>
       ${workers > 0 && html`<a class="working" href=${link(["runs"], { show: "active" })}>${workers}<span class="word"> ${workers === 1 ? "worker" : "workers"}</span> under way</a>`}</header>
@@ -76,17 +75,17 @@ function Conversation({ session }) {
         <${Failure} error=${error} retry=${reload} />
         ${!loading && !error && ids.length === 0 && local.length === 0 && html`<${Empty} title="Nothing was said here yet.">Write below; <kbd>/help</kbd> lists the commands. Ask for several things at once and watch the workers.</${Empty}>`}
         ${first > 0 && html`<p class="earlier"><button class="quiet" onClick=${() => { scroll.hold(); setFrom(from + 50); }}>Show ${Math.min(50, first)} earlier turns</button></p>`}
-        ${after("").map((a) => html`<${Answer} key=${a.key} answer=${a} />`)}
+        ${local.filter((a) => !ids.includes(a.after)).map((a) => html`<${Answer} key=${a.key} answer=${a} />`)}
         ${ids.slice(first).map((id) => [html`<${Turn} key=${id} id=${id} grew=${scroll.grew} />`, ...after(id).map((a) => html`<${Answer} key=${a.key} answer=${a} />`)])}
       </div></div>
     <div class="under">
       ${scroll.away && html`<button class="latest" onClick=${scroll.follow}><${Icon} name="down" />Latest</button>`}
-      <${Composer} session=${session} busy=${busy} workers=${workers} sent=${sent} last=${ids.at(-1) ?? ""} /></div></div>`;
+      <${Composer} session=${session} busy=${busy} workers=${workers} sent=${sent} answered=${reload} last=${ids.at(-1) ?? ""} /></div></div>`;
 }
 
 function Answer({ answer }) {
-  return html`<section class="turn"><div class="you"><p dir="auto">${clean(answer.asked)}</p></div>
-    <div class=${"aside" + (answer.failed ? " bad" : "")} role=${answer.failed ? "alert" : undefined}><pre dir="auto" tabindex="0" aria-label="answer of the gateway">${clean(answer.text)}</pre></div></section>`;
+  return html`<article class="turn"><div class="you"><p dir="auto">${clean(answer.asked)}</p></div>
+    <div class=${"aside" + (answer.failed ? " bad" : "")} role=${answer.failed ? "alert" : undefined}><pre dir="auto" tabindex="0" role="group" aria-label="answer of the gateway">${clean(answer.text)}</pre></div></article>`;
 }
 
 // useScroll follows what comes in while the reader is at the end, and leaves
@@ -124,18 +123,4 @@ function useScroll() {
     follow() { at.current.end = true; setAway(false); toEnd(); },
     hold() { at.current.hold = ref.current.scrollHeight; },
   }), [away]);
-}
-
-const sessions = cell([]);
-
-function Chooser({ session }) {
-  const list = useCell(sessions);
-  const load = () => get("/api/sessions").then((s) => sessions.set(s.filter((x) => talks(x) && !x.deletedAt)), () => {});
-  useEffect(() => { load(); return onResync(load); }, [session]);
-  const keys = list.map((s) => s.key);
-  const extra = ["agent:main:main", session].filter((k, i, a) => !keys.includes(k) && a.indexOf(k) === i);
-  const options = [...extra.map((key) => ({ key })), ...list];
-  return html`<label class="chooser"><span class="unseen">Session</span>
-    <select value=${session} onMouseDown=${load} onChange=${(e) => go(["chat", e.target.value])}>
-      ${options.map((s) => html`<option key=${s.key} value=${s.key} selected=${s.key === session}>${clean(sessionName(s.key))}${s.turns ? ` · ${count(s.turns, "turn")} · ${relative(s.updatedAt)}` : ""}</option>`)}</select></label>`;
 }

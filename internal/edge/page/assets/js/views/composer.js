@@ -4,7 +4,8 @@ import { cell, useCell } from "../cell.js";
 import { post, once } from "../api.js";
 import { useKeys } from "../keys.js";
 import { readStatus, status } from "../status.js";
-import { Icon, Failure, tell } from "../parts.js";
+import { Icon } from "../icons.js";
+import { Failure, tell } from "../parts.js";
 
 // answers are what the gateway answered by itself to commands in a session;
 // they are no part of the record.
@@ -29,7 +30,7 @@ async function readCommands(session) {
   return (commands = [...seen].map(([name, about]) => ({ name, about })));
 }
 
-export function Composer({ session, busy, workers, sent, last }) {
+export function Composer({ session, busy, workers, sent, answered, last }) {
   const draftKey = "draft:" + session, pastKey = "past:" + session;
   const [text, setText] = useState(() => stored(draftKey, ""));
   const [error, setError] = useState(null);
@@ -76,6 +77,7 @@ export function Composer({ session, busy, workers, sent, last }) {
         note(session, { asked: said, text: receipt.reply, after: last });
         tell(receipt.reply);
         readStatus();
+        answered(); // such as /new changes what is shown
       }
     } catch (e) {
       if (field.current && !field.current.value) change(said);
@@ -116,7 +118,7 @@ export function Composer({ session, busy, workers, sent, last }) {
     ${choices.length > 0 && html`<ul class="choices" id="choices" role="listbox" aria-label="Commands">${choices.map((c, i) => html`
       <li key=${c.name} id=${"choice-" + i} role="option" aria-selected=${i === picked} onMouseDown=${(e) => { e.preventDefault(); change(c.name + " "); field.current.focus(); }}><code>${c.name}</code><span>${c.about}</span></li>`)}</ul>`}
     <div class="box"><textarea ref=${field} rows="1" dir="auto" aria-label="Message" placeholder=${busy ? "Say more; it is read after this turn" : "Message, or / for commands"} value=${text}
-        onInput=${(e) => change(e.target.value)} onKeyDown=${keydown} onKeyPress=${(e) => { if (e.key === "Enter" && !e.shiftKey) e.preventDefault(); }} role="combobox" aria-expanded=${choices.length > 0} aria-controls="choices" aria-autocomplete="list"
+        onInput=${(e) => change(e.target.value)} onKeyDown=${keydown} onKeyPress=${(e) => { if (e.key === "Enter" && !e.shiftKey) e.preventDefault(); }} aria-haspopup="listbox" aria-controls=${choices.length ? "choices" : undefined} aria-autocomplete="list"
         aria-activedescendant=${choices.length ? "choice-" + picked : undefined}></textarea>
       ${(busy || workers > 0) && html`<button type="button" class="round stop" aria-label=${busy ? "Stop the turn" : "Stop the workers"} title=${busy ? "Stop the turn" : "Stop the workers"} onClick=${() => send(busy ? "/stop" : "/stop all")}><${Icon} name="stop" /></button>`}
       <button class="round" aria-label="Send" title="Send (Enter)" disabled=${!text.trim()}><${Icon} name="send" /></button></div>

@@ -29,7 +29,7 @@ function Job({ job: j, again, dialog, open }) {
   const last = j.last;
   const failed = last && (last.error || last.skipped);
   return html`<li class=${"job" + (j.enabled ? "" : " off")}><div class="line"><b><bdi>${clean(j.name || j.id)}</bdi></b>
-      ${j.heartbeat && html`<span class="tag good">heartbeat</span>`}${!j.enabled && html`<span class="tag">paused</span>`}${j.failures > 0 && html`<span class="tag bad">${j.failures} ${j.failures === 1 ? "failure" : "failures"} in a row</span>`}
+      ${j.heartbeat && html`<span class="tag good">heartbeat</span>`}${j.agentId && j.agentId !== "main" && html`<span class="tag" title="The agent whose job it is">${clean(j.agentId)}</span>`}${!j.enabled && html`<span class="tag">paused</span>`}${j.failures > 0 && html`<span class="tag bad">${j.failures} ${j.failures === 1 ? "failure" : "failures"} in a row</span>`}
       ${j.running && html`<a href=${link(["runs", j.running])}><${State} run=${{ status: "running" }} /></a>`}<span class="grow"></span>
       <span class="actions"><button disabled=${busy} onClick=${() => does("run", "Started")}>Run now</button>
         ${!j.heartbeat && html`<button disabled=${busy} onClick=${() => does(j.enabled ? "pause" : "resume", j.enabled ? "Paused" : "Resumed")}>${j.enabled ? "Pause" : "Resume"}</button>

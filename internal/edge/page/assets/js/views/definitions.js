@@ -1,9 +1,9 @@
 // Definitions, and what is wrong with them: read again while one looks.
 import { html } from "../dom.js";
-import { get } from "../api.js";
+import { at, get } from "../api.js";
 import { link } from "../router.js";
 import { clean } from "../format.js";
-import { Empty, Failure, Fold, useLoad } from "../parts.js";
+import { Empty, Failure, Fold, Pre, useLoad } from "../parts.js";
 
 const every = 2000;
 const order = { rejected: 0, degraded: 1, warning: 2, ok: 3 };
@@ -28,7 +28,13 @@ function One({ d, open }) {
     ${d.problems?.length > 0 && html`<ul class=${d.status === "warning" || d.status === "ok" ? "problems mild" : "problems"} aria-label=${"Problems of " + d.name}>${d.problems.map((p, i) => html`<li key=${i}><code>${clean(short(d.path))}${p.line ? `:${p.line}` : ""}${p.line && p.col ? `:${p.col}` : ""}</code>
       <span><bdi>${clean(p.message)}</bdi>${p.hint && html`<small>${clean(p.hint)}</small>`}</span></li>`)}</ul>`}
     <${Fold} open=${open} summary="Details">${() => html`<dl class="pairs">${facts.map(([k, v]) => html`<div key=${k}><dt>${k}</dt><dd>${clean(String(v))}</dd></div>`)}</dl>
+      <${Text} name=${d.name} />
       <p class="text"><a href=${link(["runs"], { definition: d.name })}>Runs of it</a></p>`}</${Fold}></li>`;
+}
+
+function Text({ name }) {
+  const { value } = useLoad(() => get(at("definitions", name)), [name]);
+  return value?.body ? html`<${Fold} summary="Instructions">${() => html`<${Pre} text=${value.body} label="instructions" />`}</${Fold}>` : null;
 }
 
 // short is a path without the folders that all share.

@@ -18,9 +18,10 @@ export function Memory({ route }) {
       <form class="search" role="search" onSubmit=${(e) => { e.preventDefault(); refine({ q: text.trim() }); }}>
         <input ref=${field} type="search" aria-label="Search the memory" placeholder="A question, or words" value=${text} onInput=${(e) => setText(e.target.value)} /><button>Search</button></form></header>
     <${Failure} error=${hits.error ?? status.error} retry=${() => { hits.again(); status.again(); }} />
-    ${q && hits.value?.length === 0 && html`<${Empty} title="Nothing in the memory answers this.">Other words may.</${Empty}>`}
+    ${q && !hits.value && hits.loading && html`<p class="dim" role="status">Searching…</p>`}
+    ${q && hits.value?.hits.length === 0 && html`<${Empty} title="Nothing in the memory answers this.">Other words may.</${Empty}>`}
     ${!q && status.value && html`<${Empty} title="What does the agent remember?">Its notes and what was said in its conversations are searched, with the lines they come from.</${Empty}>`}
-    <ol class="list hits" aria-live="polite">${(hits.value ?? []).map((h, i) => html`<li key=${i}><div class="line"><b><${Place} hit=${h} /></b><span class="dim">lines ${h.line}–${h.endLine}${h.at ? html` · <${Ago} at=${h.at} />` : ""}</span><span class="grow"></span><span class="dim num" title="score">${h.score.toFixed(2)}</span></div>
+    <ol class="list hits" aria-live="polite">${(hits.value?.hits ?? []).map((h, i) => html`<li key=${i}><div class="line"><b><${Place} hit=${h} /></b><span class="dim">${h.endLine > h.line ? `lines ${h.line}–${h.endLine}` : `line ${h.line}`}${h.at ? html` · <${Ago} at=${h.at} />` : ""}</span><span class="grow"></span><span class="dim num" title="score">${h.score.toFixed(2)}</span></div>
       <p class="snippet" dir="auto">${clean(h.snippet)}</p></li>`)}</ol>
     ${status.value && html`<footer class="section dim">${[status.value].flat().map((s) => html`<p key=${s.agentId}>${s.agentId}: ${count(s.files, "file")} and ${count(s.turns, "turn")} in ${count(s.chunks, "piece")}, ${bytes(s.bytes)}${s.updatedAt ? html`, indexed <${Ago} at=${s.updatedAt} />` : ""}${s.embedding ? `, vectors of ${s.embedding} for ${exact(s.embedded)}` : ""}</p>
       ${(s.problems ?? []).map((p) => html`<p class="note warn">${clean(p)}</p>`)}`)}</footer>`}</div>`;

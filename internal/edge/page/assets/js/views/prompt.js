@@ -27,7 +27,7 @@ export function PromptTab({ run, events }) {
 }
 
 function Line({ name, source, kind, tokens: n, total }) {
-  return html`<span class="name">${clean(name)}<span>${clean(source)}</span></span><span class=${"tag" + (kind === "changes" ? " warn" : "")}>${kind}</span><span class="num">${exact(n)}</span><span class="num dim">${total ? percent(n / total) : ""}</span>`;
+  return html`<span class="name">${clean(name)}<span>${clean(source)}</span></span><span class=${"tag" + (kind === "changes" ? " warn" : "")}>${kind}</span><span class="num">${exact(n)}</span><span class="num dim share-of">${total ? percent(n / total) : ""}</span>`;
 }
 
 function Shares({ parts, total, prefix }) {

@@ -5,7 +5,7 @@ import { link } from "../router.js";
 import { useRun, refresh, loadTree, ended, known, childrenOf, changed } from "../runs.js";
 import { useLog, useLive, load } from "../logs.js";
 import { useKeys } from "../keys.js";
-import { clean, cost, exact, full, moment, oneLine, percent, runName, sessionName, short, span, tokens } from "../format.js";
+import { clean, cost, exact, full, moment, oneLine, percent, pretty, runName, sessionName, short, span, tokens } from "../format.js";
 import { Elapsed, Failure, Fold, Pre, State, useDo } from "../parts.js";
 import { Markdown } from "../markdown.js";
 import { AgainDialog, CancelDialog, SteerDialog, resume } from "./actions.js";
@@ -60,11 +60,11 @@ function One({ id, tab, route }) {
       </span></div>
     <${Failure} error=${error} /><${Facts} run=${run} attempts=${attempts} />
     <div class="lead">
-      ${run.task && html`<div><h4>${worker ? "Task" : "Message"}</h4><p class="task" dir="auto">${clean(run.task)}</p></div>`}
+      ${run.task && html`<div><h2 class="cap">${worker ? "Task" : "Message"}</h2><p class="task" dir="auto">${clean(run.task)}</p></div>`}
       ${run.context && html`<${Fold} summary="Context">${() => html`<${Pre} text=${run.context} />`}</${Fold}>`}
       ${run.error && html`<p class="failure"><b>${run.status}:</b> <bdi>${clean(run.error)}</bdi></p>`}
       ${run.recovery && html`<${Recovery} of=${run.recovery} />`}
-      ${over ? run.result && html`<div><h4>Result</h4><${Result} run=${run} /></div>` : html`<${Now} live=${live} />`}
+      ${over ? run.result && html`<div><h2 class="cap">Result</h2><${Result} run=${run} /></div>` : html`<${Now} live=${live} />`}
     </div>
     <nav class="tabs" aria-label="Parts of the run">${Object.entries(tabs).map(([name, title]) => html`<a key=${name} href=${link(["runs", id, name])} aria-current=${name === tab ? "page" : undefined}>${title}${name === "handoffs" && attempts > 1 ? ` · ${attempts - 1}` : ""}${name === "family" && childrenOf(id).length ? ` · ${childrenOf(id).length}` : ""}</a>`)}</nav>
     <${Failure} error=${log?.error} retry=${() => load(id)} />
@@ -110,21 +110,21 @@ function Recovery({ of }) {
 }
 
 function Result({ run }) {
-  if (run.profile.answer === "json") return html`<${Pre} text=${JSON.stringify(run.output ?? run.result, null, 2)} label="result" />`;
+  if (run.profile.answer === "json") return html`<${Pre} text=${pretty(run.result)} label="result" />`;
   return run.result.length > 4000 ? html`<${Fold} summary=${oneLine(clean(run.result), 140)}>${() => html`<${Markdown} text=${run.result} />`}</${Fold}>` : html`<${Markdown} text=${run.result} />`;
 }
 
 function Now({ live }) {
   if (!live?.text && !live?.thinking && !live?.retry) return null;
   return html`<div aria-busy="true">${live.retry && html`<p class="note warn">${clean(live.retry)}</p>`}
-    ${live.text ? html`<h4>Writing</h4><${Markdown} text=${live.text} />` : live.thinking && html`<p class="thinking">${clean(live.thinking.slice(-400))}</p>`}</div>`;
+    ${live.text ? html`<h2 class="cap">Writing</h2><${Markdown} text=${live.text} />` : live.thinking && html`<p class="thinking">${clean(live.thinking.slice(-400))}</p>`}</div>`;
 }
 
 function Handoffs({ events, run }) {
   const list = events.filter((e) => e.kind === "handoff");
   if (list.length === 0) return html`<p class="note">Nothing was handed over: one attempt did it all.</p>`;
   return html`<ol class="list">${list.map((e) => html`<li key=${e.seq}><p class="line"><b>Attempt ${e.handoff.attempt}</b>
-      <span class="dim">began ${moment(e.at)} after ${e.handoff.steps} replies, at ${tokens(e.handoff.before)} tokens of context; written by the ${e.handoff.by}</span>
+      <span class="dim">began ${moment(e.at)} after ${e.handoff.steps === 1 ? "1 reply" : `${e.handoff.steps} replies`}, at ${tokens(e.handoff.before)} tokens of context; written by the ${e.handoff.by}</span>
       ${e.handoff.artifact && html`<a class="tag" href=${`/api/artifacts/${run.runId}/${e.handoff.artifact.split("/").map(encodeURIComponent).join("/")}`} download>${clean(e.handoff.artifact)}</a>`}</p>
     <${Fold} summary="What was passed on">${() => html`<${Markdown} text=${e.handoff.text} />`}</${Fold}></li>`)}</ol>`;
 }

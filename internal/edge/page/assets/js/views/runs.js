@@ -78,7 +78,7 @@ function Choice({ name, value = "", set, options }) {
     ${Object.entries(options).map(([v, text]) => html`<option key=${v} value=${v} selected=${v === value}>${text}</option>`)}</select>`;
 }
 
-const triggers = { announcement: "announcement", cron: "cron", heartbeat: "heartbeat", compact: "summing up" };
+const triggers = { cron: "cron", heartbeat: "heartbeat", compact: "summing up" };
 
 const Row = memo(function Row({ id, level, open, below, children, tokens: total, usd, match, current, fold, setFocus, place, siblings }) {
   const run = useRun(id);

@@ -5,6 +5,7 @@ import { useCell } from "../cell.js";
 import { useRun, childrenOf, changed, refresh, ended } from "../runs.js";
 import { useLog, useLive } from "../logs.js";
 import { pieces, said, spawned, gist } from "../transcript.js";
+import { Copy } from "../copy.js";
 import { Markdown } from "../markdown.js";
 import { clean, cost, oneLine, pretty, runName, short, span, tokens, clock, full } from "../format.js";
 import { Elapsed, Fold, Pre, State, Ticking, tell } from "../parts.js";
@@ -23,12 +24,12 @@ export function Turn({ id, grew }) {
   if (end?.returned) return null;
   const inline = new Set(list.filter((p) => p.kind === "call").map(spawned).filter(Boolean));
   const others = childrenOf(id).filter((child) => !inline.has(child));
-  return html`<section class=${"turn " + run.trigger} aria-label=${`Turn of ${clock(run.createdAt)}`}>
+  return html`<article class=${"turn " + run.trigger} aria-label=${`Turn of ${clock(run.createdAt)}`}>
     <${Opening} run=${run} events=${log?.events ?? []} />
     <${Pieces} list=${list} />
     ${others.length > 0 && html`<${Workers} ids=${others} />`}
     ${!ended(run) && html`<${Under} run=${run} live=${live} list=${list} />`}
-    <${Closing} run=${run} end=${end} list=${list} /></section>`;
+    <${Closing} run=${run} end=${end} list=${list} /></article>`;
 }
 
 const from = { cron: "by its schedule", heartbeat: "heartbeat", compact: "summing up", spawn: "task" };
@@ -84,8 +85,8 @@ export function Call({ piece }) {
     <code class="tool">${clean(call.name)}</code><span class="gist"><bdi>${clean(oneLine(gist(call), 160))}</bdi></span>
     <span class="took">${result ? took : html`<${Ticking} since=${piece.since ?? Date.now()} />`}</span>`;
   return html`<${Fold} cls="call" summary=${summary}>${() => html`
-    <h4>Arguments</h4><${Pre} text=${pretty(call.arguments)} label=${"arguments of " + call.name} />
-    <h4>${result?.isError ? "Failure" : "Result"}</h4>${result ? html`<${Pre} text=${pretty(result.content)} label=${"result of " + call.name} />` : html`<p class="dim">Under way.</p>`}`}</${Fold}>`;
+    <h3 class="cap">Arguments</h3><${Pre} text=${pretty(call.arguments)} label=${"arguments of " + call.name} />
+    <h3 class="cap">${result?.isError ? "Failure" : "Result"}</h3>${result ? html`<${Pre} text=${pretty(result.content)} label=${"result of " + call.name} />` : html`<p class="dim">Under way.</p>`}`}</${Fold}>`;
 }
 
 export function Workers({ ids }) {
@@ -112,7 +113,7 @@ function Under({ run, live, list }) {
     ${live?.thinking && !live.text && html`<p class="thinking" dir="auto">${clean(live.thinking.slice(-400))}</p>`}
     ${live?.text ? html`<${Markdown} text=${live.text} />` : null}
     ${live?.retry && html`<p class="note warn">${clean(live.retry)}</p>`}
-    ${!live?.text && !open && html`<p class="pulse">${waiting || html`<span class="dots" aria-label="working"><i></i><i></i><i></i></span>`} <span class="dim"><${Ticking} since=${run.startedAt || run.createdAt} /></span></p>`}</div>`;
+    ${!live?.text && !open && html`<p class="pulse">${waiting || html`<span class="dots" role="img" aria-label="working"><i></i><i></i><i></i></span>`} <span class="dim"><${Ticking} since=${run.startedAt || run.createdAt} /></span></p>`}</div>`;
 }
 
 function Closing({ run, end, list }) {
@@ -122,5 +123,6 @@ function Closing({ run, end, list }) {
     ${end.state === "cancelled" && html`<p class="note">Stopped${end.error ? html`: <bdi>${clean(end.error)}</bdi>` : "."}</p>`}
     ${end.silent && html`<p class="note">Stayed silent.</p>`}
     ${!said && end.result && !end.silent && html`<${Markdown} text=${end.result} />`}
-    <p class="facts"><a href=${link(["runs", run.runId])}>${clock(run.createdAt)}</a> · ${run.startedAt ? span(run.finishedAt - run.startedAt) : "–"} · ${tokens(run.usage.input)} in, ${tokens(run.usage.output)} out · ${cost(run.usage)}</p>`;
+    <p class="facts"><a href=${link(["runs", run.runId])}>${clock(run.createdAt)}</a> · ${run.startedAt ? span(run.finishedAt - run.startedAt) : "–"} · ${tokens(run.usage.input)} in, ${tokens(run.usage.output)} out · ${cost(run.usage)}
+      ${run.result && !end.silent && html`<${Copy} cls="plain" text=${run.result} label="Copy the reply" />`}</p>`;
 }

@@ -2,7 +2,7 @@
 import { html } from "../dom.js";
 import { get } from "../api.js";
 import { refine } from "../router.js";
-import { clean, cost, day, dollars, exact, percent, tokens } from "../format.js";
+import { clean, cost, count, day, dollars, exact, percent, tokens } from "../format.js";
 import { Empty, Failure, useLoad } from "../parts.js";
 import { Bars } from "./bars.js";
 
@@ -25,7 +25,7 @@ export function Usage({ route }) {
       <div><dt>Cost</dt><dd>${total.usage.costUSD === null ? "–" : dollars(total.usage.costUSD)}</dd></div><div><dt>Model calls</dt><dd>${exact(total.calls)}</dd></div>
       <div><dt>Tokens in</dt><dd>${tokens(total.usage.input)}</dd></div><div><dt>Tokens out</dt><dd>${tokens(total.usage.output)}</dd></div>
       <div><dt>Read from cache</dt><dd>${percent(total.cacheReadShare)}</dd></div>
-      ${total.unpriced > 0 && html`<div><dt>Without a known price</dt><dd>${exact(total.unpriced)} calls</dd></div>`}
+      ${total.unpriced > 0 && html`<div><dt>Without a known price</dt><dd>${count(total.unpriced, "call")}</dd></div>`}
       ${total.lost > 0 && html`<div><dt>Perhaps lost</dt><dd>${tokens(total.lost)} tokens</dd></div>`}</dl>`}
     ${rows.value && (total?.calls ?? 0) === 0 && html`<${Empty} title="Nothing was spent in this time." />`}
     ${list.length > 0 && (total?.calls ?? 0) > 0 && html`<${Plots} list=${list} by=${by} />`}</div>`;
@@ -45,13 +45,16 @@ function arranged(rows, by, since) {
   return out;
 }
 
+// spent writes a cost, and does not call nothing what nobody knows.
+const spent = (usd, row) => (row?.calls > 0 && row.usage.costUSD === null ? "?" : dollars(usd));
+
 function Plots({ list, by }) {
   const over = by === "day";
   const shown = over ? list.toReversed().filter((r) => r.calls > 0) : list;
   return html`<div class="plots">
       <figure><figcaption>Tokens <span class="legend"><span><i class="cached"></i>in, from cache</span><span><i class="fresh"></i>in, new</span><span><i class="out"></i>out</span></span></figcaption>
         <${Bars} list=${list} upright=${over} write=${tokens} label=${`Tokens by ${by}`} parts=${[["cached", (r) => r.usage.cacheRead], ["fresh", (r) => r.usage.input - r.usage.cacheRead], ["out", (r) => r.usage.output]]} /></figure>
-      <figure><figcaption>Cost</figcaption><${Bars} list=${list} upright=${over} write=${dollars} label=${`Cost by ${by}`} parts=${[["cost", (r) => r.usage.costUSD ?? 0]]} /></figure></div>
-    <div class="scroll section"><table><caption class="unseen">Usage by ${by}</caption><thead><tr><th>${groups[by]}</th><th class="num">Calls</th><th class="num">Tokens in</th><th class="num">From cache</th><th class="num">Share</th><th class="num">Tokens out</th><th class="num">Cost</th></tr></thead>
-      <tbody>${shown.map((r) => html`<tr key=${r.name}><td>${r.name}</td><td class="num">${exact(r.calls)}</td><td class="num">${exact(r.usage.input)}</td><td class="num">${exact(r.usage.cacheRead)}</td><td class="num">${percent(r.cacheReadShare)}</td><td class="num">${exact(r.usage.output)}</td><td class="num">${cost(r.usage)}${r.unpriced ? " +?" : ""}</td></tr>`)}</tbody></table></div>`;
+      <figure><figcaption>Cost</figcaption><${Bars} list=${list} upright=${over} write=${spent} label=${`Cost by ${by}`} parts=${[["cost", (r) => r.usage.costUSD ?? 0]]} /></figure></div>
+    <div class="scroll section" tabindex="0" role="group" aria-label="Table of the usage"><table><caption class="unseen">Usage by ${by}</caption><thead><tr><th>${groups[by]}</th><th class="num">Calls</th><th class="num">Tokens in</th><th class="num">From cache</th><th class="num">Share</th><th class="num">Tokens out</th><th class="num">Cost</th></tr></thead>
+      <tbody>${shown.map((r) => html`<tr key=${r.name}><td>${r.name}</td><td class="num">${exact(r.calls)}</td><td class="num">${exact(r.usage.input)}</td><td class="num">${exact(r.usage.cacheRead)}</td><td class="num">${percent(r.cacheReadShare)}</td><td class="num">${exact(r.usage.output)}</td><td class="num" title=${r.unpriced ? `${count(r.unpriced, "call")} without a known price` : undefined}>${cost(r.usage)}${r.unpriced && r.usage.costUSD !== null ? " + ?" : ""}</td></tr>`)}</tbody></table></div>`;
 }

@@ -138,7 +138,8 @@ func TestShelvesHaveNoWayOut(t *testing.T) {
 		t.Error("nothing was ever read: the test shows nothing")
 	}
 	_ = filepath.WalkDir(filepath.Dir(filepath.Dir(shelf)), func(p string, e fs.DirEntry, err error) error {
-		if data, _ := os.ReadFile(p); string(data) == "x" {
+		own := strings.HasPrefix(p, d.ws+"/") && e.Name() != "MEMORY.md" // a path from a shelf may lead there
+		if data, _ := os.ReadFile(p); string(data) == "x" && !own {
 			t.Errorf("%s was written", p)
 		}
 		return err

@@ -1,5 +1,11 @@
 package goclaw
 
+import "errors"
+
+// ErrMemoryDamaged says that the index of memory was damaged and is thrown away:
+// who asks again finds one that is made anew.
+var ErrMemoryDamaged = errors.New("it was damaged and is made anew")
+
 // MemoryDoc is a file or a recorded turn in an index of memory.
 type MemoryDoc struct {
 	Agent   string

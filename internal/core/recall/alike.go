@@ -3,6 +3,7 @@ package recall
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -14,7 +15,8 @@ func Mendable(term string) bool {
 }
 
 // Alike returns the terms that a misspelled one may be meant for, the likeliest
-// first: those one slip of the pen away, or two in a long word.
+// first: those one slip of the pen away, or two in a long word. The first letter
+// is seldom wrong.
 func Alike(term string, vocabulary []string) []string {
 	const most = 3
 	slips := 1
@@ -28,7 +30,7 @@ func Alike(term string, vocabulary []string) []string {
 	var found []near
 	want := []rune(term)
 	for _, t := range vocabulary {
-		if n := len(t) - len(term); n > 2*slips || n < -2*slips {
+		if n := len(t) - len(term); n > 2*slips || n < -2*slips || t == "" || t[0] != term[0] {
 			continue
 		}
 		if d := slipsBetween(want, []rune(t), slips); d <= slips && t != term {
@@ -41,6 +43,39 @@ func Alike(term string, vocabulary []string) []string {
 		out = append(out, f.term)
 	}
 	return out
+}
+
+// Joinable reports whether a term may be a part of a longer word, or be made of
+// shorter ones, as in German: it is long enough, and no English word that the
+// built-in vectors know.
+func Joinable(term string) bool {
+	if _, known := senseOf(term); known || !Mendable(term) {
+		return false
+	}
+	r, _ := utf8.DecodeRuneInString(term)
+	return unicode.In(r, unicode.Latin, unicode.Cyrillic, unicode.Greek)
+}
+
+// Joined returns the terms that a term is a part of, and those that are parts of
+// it, the nearest in length first: Haustürschlüssel beside Schlüssel.
+func Joined(term string, vocabulary []string) []string {
+	const most, least = 8, 4
+	var found []string
+	for _, t := range vocabulary {
+		long, short := t, term
+		if len(long) < len(short) {
+			long, short = short, long
+		}
+		i := strings.Index(long, short)
+		switch ends := i == 0 || strings.HasSuffix(long, short); {
+		case i < 0, len(short) < least, long == short:
+		case ends, len(short) > least && t == long:
+			found = append(found, t)
+		}
+	}
+	far := func(t string) int { return max(len(t)-len(term), len(term)-len(t)) }
+	slices.SortFunc(found, func(a, b string) int { return cmp.Or(cmp.Compare(far(a), far(b)), cmp.Compare(a, b)) })
+	return found[:min(most, len(found))]
 }
 
 // slipsBetween is the number of letters that are wrong, missing, too many or

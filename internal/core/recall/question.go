@@ -12,6 +12,7 @@ import (
 // Question is a query, taken apart.
 type Question struct {
 	Concepts []Concept
+	Terms    []string   // of all its words
 	Phrases  [][]string // terms that stood in quotation marks, in order
 	Span     Span       // the days that it speaks of
 }
@@ -31,6 +32,13 @@ type Near struct {
 	Weight float64
 }
 
+// What is asked for at a time is bounded: who pastes a page means what it begins
+// with.
+const (
+	maxConcepts = 64
+	maxTerms    = 256
+)
+
 // Ask takes a question apart. now is what its dates are counted from; the zero
 // time leaves dates out.
 func (s Stemmer) Ask(text string, now time.Time, w Weights) Question {
@@ -40,10 +48,16 @@ func (s Stemmer) Ask(text string, now time.Time, w Weights) Question {
 	}
 	q.Phrases = s.phrases(text)
 	all := words(text)
+	for _, x := range all[:min(len(all), maxTerms)] {
+		q.Terms = append(q.Terms, s.stem(x.text))
+	}
 	plain := slices.ContainsFunc(all, func(x word) bool { return !isStop(x.text) })
 	for _, x := range all {
 		if plain && isStop(x.text) {
 			continue
+		}
+		if len(q.Concepts) == maxConcepts {
+			break
 		}
 		term := s.stem(x.text)
 		if slices.ContainsFunc(q.Concepts, func(c Concept) bool { return c.Term == term }) {
@@ -107,8 +121,9 @@ func spellings(w string) []string {
 	return []string{plain}
 }
 
-// Terms are the question's own terms, and those that may stand for them.
-func (q Question) Terms() (own, near []string) {
+// Wanted are the terms of the question's concepts, and those that may stand for
+// them.
+func (q Question) Wanted() (own, near []string) {
 	for _, c := range q.Concepts {
 		own = append(own, c.Term)
 	}

@@ -18,6 +18,7 @@ type Weights struct {
 	NearMost   int     // how many of them count
 	NearAlso   float64 // related terms that are there besides the best one
 	Spelling   float64 // another spelling of a word
+	Joined     float64 // a word that is a part of the word, or that it is a part of
 	Name       float64 // a name or number, beside another word
 	Cover      float64 // how much counts that many of the words are there
 	Phrase     float64 // a phrase that was asked for word by word
@@ -34,7 +35,7 @@ type Weights struct {
 // they were chosen on.
 func DefaultWeights() Weights {
 	return Weights{
-		Title: 2, Near: 0.7, NearFall: 0.05, NearMost: 10, NearAlso: 1, Spelling: 0.8, Name: 1.3,
+		Title: 2, Near: 0.7, NearFall: 0.05, NearMost: 10, NearAlso: 1, Spelling: 0.8, Joined: 0.6, Name: 1.3,
 		Cover: 0.3, Phrase: 1, Feedback: 0.15, Day: 3, Recent: 0.1,
 		Sense: 1.5, SenseLeast: 0.2, Embedding: 1.5, FuseBy: 5,
 	}

@@ -89,6 +89,7 @@ func TestTerms(t *testing.T) {
 		"port 8080, 12:30, 3.14":           "port 8080 12 30 3 14",
 		"\u6771\u4eac\u90fd":               "\u6771\u4eac \u4eac\u90fd",
 		"a_b-c/d":                          "a b c d",
+		"party 🎉🎉 © ✅":                     "parti 🎉 🎉 ✅",
 		"\xff\xfe \x00 !?":                 "",
 		strings.Repeat("x", 100) + " kept": "kept",
 	} {
@@ -167,6 +168,26 @@ func TestAlike(t *testing.T) {
 	}
 	for term, want := range map[string]bool{"boiler": true, "key": false, "8080": false, "v2beta": false} {
 		if Mendable(term) != want {
+			t.Errorf("%s: %v", term, !want)
+		}
+	}
+}
+
+func TestJoined(t *testing.T) {
+	words := []string{"haus", "haustur", "haustur'schlussel", "hausturschlussel", "hausturschlusselbund", "schlussel", "tur", "ur", "garten"}
+	for term, want := range map[string]string{
+		"schlussel":        "hausturschlussel,haustur'schlussel,hausturschlusselbund",
+		"hausturschlussel": "hausturschlusselbund,schlussel,haustur,haus",
+		"haus":             "haustur,hausturschlussel,haustur'schlussel,hausturschlusselbund",
+		"tur":              "",
+		"garten":           "",
+	} {
+		if got := strings.Join(Joined(term, words), ","); got != want {
+			t.Errorf("%s: %s, want %s", term, got, want)
+		}
+	}
+	for term, want := range map[string]bool{"schlussel": true, "rauchmeld": true, "hous": false, "boat": false, "tur": false, "8841": false, "東京": false, "🎉🎉🎉🎉": false} {
+		if Joinable(term) != want {
 			t.Errorf("%s: %v", term, !want)
 		}
 	}

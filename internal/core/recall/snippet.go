@@ -17,7 +17,7 @@ func (s Stemmer) Snippet(q Question, text string) (snippet string, first, last i
 	}
 	all := words(text)
 	hit := make([]float64, len(all))
-	own, near := q.Terms()
+	own, near := q.Wanted()
 	for i, w := range all {
 		switch term := s.stem(w.text); {
 		case slices.Contains(own, term):

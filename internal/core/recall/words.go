@@ -25,12 +25,17 @@ const maxWord = 64
 
 // words finds the words of a text: runs of letters and digits. An apostrophe
 // within a word belongs to it; Chinese and Japanese characters, between which
-// nobody writes blanks, are taken in pairs.
+// nobody writes blanks, are taken in pairs, an emoji by itself.
 func words(text string) []word {
 	var all []word
 	opens := true
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRuneInString(text[i:])
+		if emoji(r) {
+			all = append(all, word{text: text[i : i+n], raw: text[i : i+n], at: i, end: i + n})
+			i += n
+			continue
+		}
 		if !inWord(r) {
 			if strings.ContainsRune(".!?:\n#-*•(\"“", r) {
 				opens = true
@@ -59,6 +64,7 @@ func words(text string) []word {
 }
 
 func inWord(r rune) bool     { return unicode.IsLetter(r) || unicode.IsNumber(r) }
+func emoji(r rune) bool      { return r >= 0x2600 && r != utf8.RuneError && unicode.Is(unicode.So, r) }
 func apostrophe(r rune) bool { return r == '\'' || r == '’' }
 
 func inWordAt(text string) bool {

@@ -2,6 +2,7 @@ package recall
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -29,7 +30,8 @@ type Index interface {
 	// Frequencies counts chunks, their terms, and the chunks that hold each of
 	// these terms.
 	Frequencies(ctx context.Context, terms []string) (chunks, length int, has map[string]int, err error)
-	Vocabulary(ctx context.Context, prefix string) ([]string, error)
+	// Vocabulary lists the terms of all chunks.
+	Vocabulary(ctx context.Context) ([]string, error)
 	Count(ctx context.Context, agent, model string) (goclaw.MemoryStatus, error)
 
 	Vectors
@@ -40,8 +42,9 @@ type Index interface {
 type Vectors interface {
 	// Vectors says who compares them.
 	Vectors() string
-	// Unembedded lists chunks without a vector of a model.
-	Unembedded(ctx context.Context, model string, limit int) ([]goclaw.MemoryChunk, error)
+	// Unembedded lists chunks without a vector of a model that has this length;
+	// length 0: of any.
+	Unembedded(ctx context.Context, model string, length, limit int) ([]goclaw.MemoryChunk, error)
 	// PutVectors keeps vectors by the ids of their chunks.
 	PutVectors(ctx context.Context, model string, vectors map[string][]float32) error
 	Nearest(ctx context.Context, q goclaw.MemoryLookup, model string, v []float32) ([]goclaw.MemoryNear, error)
@@ -96,6 +99,7 @@ type Memory struct {
 
 	state     sync.Mutex
 	embedding string // why the embedding model did not answer last, "" if it did
+	dims      int    // of its vectors, 0 while that is not known
 }
 
 // New returns a Memory; nothing is opened before it is used.
@@ -131,6 +135,14 @@ func (m *Memory) Status(ctx context.Context, agent string) (goclaw.MemoryStatus,
 	if err := m.known(agent); err != nil {
 		return goclaw.MemoryStatus{}, err
 	}
+	s, err := m.count(ctx, agent)
+	if errors.Is(err, goclaw.ErrMemoryDamaged) {
+		s, err = m.count(ctx, agent)
+	}
+	return s, err
+}
+
+func (m *Memory) count(ctx context.Context, agent string) (goclaw.MemoryStatus, error) {
 	if err := m.refresh(ctx, agent); err != nil {
 		return goclaw.MemoryStatus{}, err
 	}
@@ -157,9 +169,10 @@ func (m *Memory) Status(ctx context.Context, agent string) (goclaw.MemoryStatus,
 // Reindex throws the index away and makes it anew, and embeds what has no
 // vector yet.
 func (m *Memory) Reindex(ctx context.Context) ([]goclaw.MemoryStatus, error) {
-	m.mu.Lock()
-	err := m.o.Index.Clear(ctx)
-	m.mu.Unlock()
+	err := m.clear(ctx)
+	if errors.Is(err, goclaw.ErrMemoryDamaged) {
+		err = m.clear(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -177,6 +190,12 @@ func (m *Memory) Reindex(ctx context.Context) ([]goclaw.MemoryStatus, error) {
 		}
 	}
 	return all, nil
+}
+
+func (m *Memory) clear(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.o.Index.Clear(ctx)
 }
 
 func (m *Memory) known(agent string) error {

@@ -1,6 +1,7 @@
 package recall_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,10 +122,12 @@ func (x telling) PutVectors(ctx context.Context, model string, vectors map[strin
 
 // embedder counts letters: texts with like letters are alike.
 type embedder struct {
-	mu    sync.Mutex
-	texts int
-	fail  error
-	kept  chan struct{} // gets a word for each batch that was kept
+	mu      sync.Mutex
+	texts   int
+	fail    error
+	letters int           // of the alphabet; 0: 26
+	grows   bool          // by one with each answer
+	kept    chan struct{} // gets a word for each batch that was kept
 }
 
 func (e *embedder) Model() string { return "fake/letters" }
@@ -142,9 +145,12 @@ func (e *embedder) Embed(_ context.Context, texts []string) ([][]float32, error)
 		return nil, e.fail
 	}
 	e.texts += len(texts)
+	if e.grows {
+		e.letters++
+	}
 	vectors := make([][]float32, len(texts))
 	for i, t := range texts {
-		vectors[i] = make([]float32, 26)
+		vectors[i] = make([]float32, cmp.Or(e.letters, 26))
 		for _, c := range strings.ToLower(t) {
 			if c >= 'a' && c <= 'z' {
 				vectors[i][c-'a']++
@@ -159,20 +165,23 @@ type place struct {
 	*recall.Memory
 	t      *testing.T
 	dir    string
+	index  string
 	record *record
 	embed  *embedder
+	now    time.Time // of the questions; zero: the machine's
 }
 
 func newPlace(t *testing.T, embed *embedder) *place {
 	t.Helper()
 	p := &place{t: t, dir: t.TempDir(), record: &record{events: map[string][]goclaw.Event{}, gone: map[goclaw.SessionKey]bool{}}, embed: embed}
+	p.index = filepath.Join(t.TempDir(), "memory.db")
 	o := recall.Options{
-		Index: sqlite.New(filepath.Join(t.TempDir(), "memory.db"), nil), Files: workspace.Memories{}, Record: p.record,
+		Index: sqlite.New(p.index, nil), Files: workspace.Memories{}, Record: p.record,
 		Workspaces: map[string]string{"main": p.dir, "other": t.TempDir()}, Zone: time.UTC,
 	}
 	if embed != nil {
 		o.Embedder = embed
-		o.Index = telling{sqlite.New(filepath.Join(t.TempDir(), "memory.db"), nil), embed.kept}
+		o.Index = telling{sqlite.New(p.index, nil), embed.kept}
 	}
 	p.Memory = recall.New(o)
 	t.Cleanup(func() {
@@ -202,7 +211,11 @@ func (p *place) ask(text string) ([]string, string) {
 
 func (p *place) askAs(a goclaw.Access, text string) ([]string, string) {
 	p.t.Helper()
-	found, err := p.Search(p.t.Context(), goclaw.MemoryQuery{Agent: "main", Text: text, Access: a, Now: goclaw.At(time.Now())})
+	now := p.now
+	if now.IsZero() {
+		now = time.Now()
+	}
+	found, err := p.Search(p.t.Context(), goclaw.MemoryQuery{Agent: "main", Text: text, Access: a, Now: goclaw.At(now)})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -256,6 +269,35 @@ func TestNotesComeAndGo(t *testing.T) {
 	}
 	if _, err := p.Search(t.Context(), goclaw.MemoryQuery{Agent: "main", Text: "x", Sources: []goclaw.MemorySource{"all"}, Access: goclaw.Access{Session: mainKey}}); !goclaw.IsBadRequest(err) {
 		t.Error(err)
+	}
+}
+
+// An index that a disk has spoilt is made anew by the search that meets it, and
+// that is said.
+func TestDamagedIndex(t *testing.T) {
+	p := newPlace(t, nil)
+	for i := range 100 {
+		p.write(fmt.Sprintf("memory/%d.md", i), strings.Repeat("A long day at sea. ", 50))
+	}
+	p.write("MEMORY.md", "Ann is allergic to zucchini.\n")
+	p.finds("zucchini", "MEMORY.md")
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(p.index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const pages = 16 * 4096 // the schema, and the roots of the tables
+	copy(data[pages:], strings.Repeat("\xaa", len(data)-pages))
+	if err := os.WriteFile(p.index, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, note := p.ask("zucchini"); !slices.Equal(got, []string{"MEMORY.md"}) || !strings.Contains(note, "damaged") {
+		t.Errorf("%q, %q", got, note)
+	}
+	if got, note := p.ask("zucchini"); !slices.Equal(got, []string{"MEMORY.md"}) || note != "" {
+		t.Errorf("once more: %q, %q", got, note)
 	}
 }
 
@@ -455,31 +497,76 @@ func TestEmbedding(t *testing.T) {
 	}
 }
 
+// A model that gives vectors of another length than before is asked again for
+// all chunks; one that can't make up its mind is complained of, and one that
+// answers again is not.
+func TestEmbeddingChanges(t *testing.T) {
+	e := &embedder{letters: 26}
+	p := newPlace(t, e)
+	p.write("memory/a.md", "The kettle whistles.\n")
+	p.write("memory/b.md", "Qqq zzz jjj.\n")
+	embedded := func(texts int, problem string) {
+		t.Helper()
+		all, err := p.Reindex(t.Context())
+		if err != nil || e.texts != texts || len(all[0].Problems) > 0 != (problem != "") || problem != "" && !strings.Contains(all[0].Problems[0], problem) {
+			t.Errorf("%d texts, %+v, %v", e.texts, all[0], err)
+		}
+	}
+	embedded(2, "")
+	e.letters = 30
+	if got, note := p.ask("zzzjjjqqq"); len(got) > 0 || note != "" {
+		t.Errorf("%q, %q", got, note)
+	}
+	embedded(5, "") // with the question
+	if got, _ := p.ask("zzzjjjqqq"); len(got) == 0 || got[0] != "memory/b.md" {
+		t.Errorf("%q", got)
+	}
+	e.set(errors.New("HTTP 503 overloaded"))
+	p.ask("kettle")
+	embedded(6, "overloaded")
+	e.set(nil)
+	p.ask("kettle")
+	embedded(7, "")
+	e.grows = true
+	var more strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&more, "# %d\n\nMore.\n\n", i)
+	}
+	p.write("memory/c.md", more.String())
+	embedded(e.texts+64, "vectors of 31 numbers, then of 32")
+}
+
 // Each question finds its note by full text and the built-in thesaurus alone.
 func TestQuestions(t *testing.T) {
 	p := newPlace(t, nil)
-	yesterday := time.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly)
+	p.now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	const yesterday = "2026-11-20"
 	p.write("memory/"+yesterday+".md", "Signed the lease with Mr Müller.\n")
 	p.write("memory/2026-03-01.md", "# Flat\n\nThe boiler was mended; the bill is 480 €.\n")
 	p.write("memory/people.md", "## Doctor\n\nDr Weber, Tuesdays.\n\n## Straße\n\nHauptstraße 5.\n")
+	p.write("memory/haus.md", "Die Haustürschlüssel liegen im Flur. Der Rauchmelder piept. 🎉 am Samstag.\n")
 	p.write("memory/code.md", "parseConfig fails on 東京都 paths; see port 8080.\n")
 	for text, want := range map[string]string{
-		"what happened yesterday?":            "memory/" + yesterday + ".md",
-		"who repaired the heater":             "memory/2026-03-01.md",
-		"when can I see a physician":          "memory/people.md",
-		"Mueller":                             "memory/" + yesterday + ".md",
-		"muller":                              "memory/" + yesterday + ".md",
-		"HAUPTSTRASSE":                        "memory/people.md",
-		"the boilre":                          "memory/2026-03-01.md",
-		"config parsing":                      "memory/code.md",
-		"京都":                                  "memory/code.md",
-		"8080":                                "memory/code.md",
-		`"see port 8080"`:                     "memory/code.md",
-		"what did I note in March 2026":       "memory/2026-03-01.md",
-		"what about 2026-03-01":               "memory/2026-03-01.md",
-		"the":                                 "memory/2026-03-01.md",
-		`"; DROP TABLE doc; -- boiler`:        "memory/2026-03-01.md",
-		"boiler NEAR( OR AND * ^ \x00 \xff {": "memory/2026-03-01.md",
+		"Wo sind die Schlüssel?": "memory/haus.md",
+		"Rauchmelderbatterie":    "memory/haus.md",
+		"🎉":                      "memory/haus.md",
+		"boiler " + strings.Repeat("q7 zz9 ", 2000): "memory/2026-03-01.md",
+		"what happened yesterday?":                  "memory/" + yesterday + ".md",
+		"who repaired the heater":                   "memory/2026-03-01.md",
+		"when can I see a physician":                "memory/people.md",
+		"Mueller":                                   "memory/" + yesterday + ".md",
+		"muller":                                    "memory/" + yesterday + ".md",
+		"HAUPTSTRASSE":                              "memory/people.md",
+		"the boilre":                                "memory/2026-03-01.md",
+		"config parsing":                            "memory/code.md",
+		"京都":                                        "memory/code.md",
+		"8080":                                      "memory/code.md",
+		`"see port 8080"`:                           "memory/code.md",
+		"what did I note in March 2026":             "memory/2026-03-01.md",
+		"what about 2026-03-01":                     "memory/2026-03-01.md",
+		"the":                                       "memory/2026-03-01.md",
+		`"; DROP TABLE doc; -- boiler`:              "memory/2026-03-01.md",
+		"boiler NEAR( OR AND * ^ \x00 \xff {":       "memory/2026-03-01.md",
 	} {
 		if got, _ := p.ask(text); len(got) == 0 || got[0] != want {
 			t.Errorf("%q found %q, want %s", text, got, want)

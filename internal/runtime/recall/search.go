@@ -3,6 +3,7 @@ package recall
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -89,6 +90,16 @@ func (m *Memory) Search(ctx context.Context, q goclaw.MemoryQuery) (goclaw.Memor
 	if err != nil {
 		return goclaw.MemoryAnswer{}, err
 	}
+	answer, err := m.search(ctx, q, v)
+	if errors.Is(err, goclaw.ErrMemoryDamaged) {
+		if answer, err = m.search(ctx, q, v); err == nil {
+			answer.Note = strings.TrimSpace("the index of memory was damaged and has been made anew. " + answer.Note)
+		}
+	}
+	return answer, err
+}
+
+func (m *Memory) search(ctx context.Context, q goclaw.MemoryQuery, v view) (goclaw.MemoryAnswer, error) {
 	if err := m.refresh(ctx, q.Agent); err != nil {
 		return goclaw.MemoryAnswer{}, err
 	}
@@ -129,14 +140,14 @@ func (s *search) text(ctx context.Context, text string) ([]recall.Ranked, error)
 	}
 	s.q = s.stems.Ask(text, now, w)
 	s.seen = map[string]bool{}
-	own, near := s.q.Terms()
-	if err := s.count(ctx, append(slices.Clone(own), near...)); err != nil {
+	own, near := s.q.Wanted()
+	if err := s.count(ctx, slices.Concat(own, near, s.q.Terms)); err != nil {
 		return nil, err
 	}
 	if err := s.mend(ctx); err != nil {
 		return nil, err
 	}
-	own, near = s.q.Terms()
+	own, near = s.q.Wanted()
 	for _, l := range []goclaw.MemoryLookup{{Terms: s.present(own)}, {Terms: s.present(near)}, {From: s.q.Span.From, Until: s.q.Span.Until}} {
 		if err := s.gather(ctx, l); err != nil {
 			return nil, err
@@ -150,7 +161,7 @@ func (s *search) text(ctx context.Context, text string) ([]recall.Ranked, error)
 		return nil, err
 	}
 	wider := recall.Feedback(s.q, ranked, s.stats, w)
-	own, _ = wider.Terms()
+	own, _ = wider.Wanted()
 	if err := s.gather(ctx, goclaw.MemoryLookup{Terms: s.present(own[len(s.q.Concepts):])}); err != nil {
 		return nil, err
 	}
@@ -174,22 +185,33 @@ func (s *search) count(ctx context.Context, terms []string) error {
 	return nil
 }
 
-// mend looks for what was meant by words that nothing holds.
+// mend looks for what was meant by words that nothing holds, and for the longer
+// and shorter words of those that English does not know.
 func (s *search) mend(ctx context.Context) error {
-	var meant []string
+	var meant, all []string
 	for i, c := range s.q.Concepts {
-		if s.stats.Has[c.Term] > 0 || !recall.Mendable(c.Term) {
+		add := func(terms []string, weight float64) {
+			for _, t := range terms {
+				s.q.Concepts[i].Near = append(s.q.Concepts[i].Near, recall.Near{Term: t, Weight: weight})
+			}
+			meant = append(meant, terms...)
+		}
+		missing, joinable := s.stats.Has[c.Term] == 0 && recall.Mendable(c.Term), recall.Joinable(c.Term)
+		if !missing && !joinable {
 			continue
 		}
-		terms, err := s.m.o.Index.Vocabulary(ctx, c.Term[:1])
-		if err != nil {
-			return err
+		if all == nil {
+			var err error
+			if all, err = s.m.o.Index.Vocabulary(ctx); err != nil {
+				return err
+			}
 		}
-		close := recall.Alike(c.Term, terms)
-		for _, t := range close {
-			s.q.Concepts[i].Near = append(s.q.Concepts[i].Near, recall.Near{Term: t, Weight: s.m.weights.Spelling})
+		if missing {
+			add(recall.Alike(c.Term, all), s.m.weights.Spelling)
 		}
-		meant = append(meant, close...)
+		if joinable {
+			add(recall.Joined(c.Term, all), s.m.weights.Joined)
+		}
 	}
 	if len(meant) == 0 {
 		return nil
@@ -228,12 +250,8 @@ func (s *search) lookup(l goclaw.MemoryLookup) goclaw.MemoryLookup {
 // vectors fuses a ranking with those by likeness of meaning: by the built-in
 // vectors always, by an embedding model if there is one that answers.
 func (s *search) vectors(ctx context.Context, text string, ranked []recall.Ranked) (_ []recall.Ranked, note string, err error) {
-	var terms []string
-	for _, c := range s.q.Concepts {
-		terms = append(terms, c.Term)
-	}
 	lists := []recall.List{{Ranked: ranked, Weight: 1}}
-	if v := recall.Sense(terms, s.stats.Rarity); v != nil && s.m.weights.Sense > 0 {
+	if v := recall.Sense(s.q.Terms, s.stats.Rarity); v != nil && s.m.weights.Sense > 0 {
 		alike, err := s.nearest(ctx, goclaw.MemorySense, v, s.m.weights.SenseLeast)
 		if err != nil {
 			return nil, "", err
@@ -286,6 +304,7 @@ func (m *Memory) vectorOf(ctx context.Context, text string) ([]float32, error) {
 		}
 		return nil, err
 	}
+	m.answered(len(vs[0]))
 	return unit(vs[0]), nil
 }
 

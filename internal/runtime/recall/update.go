@@ -287,12 +287,12 @@ func (m *Memory) embedAll(ctx context.Context) bool {
 }
 
 func (m *Memory) embed(ctx context.Context) error {
-	model := m.o.Embedder.Model()
+	model, changed := m.o.Embedder.Model(), false
 	for {
 		if err := m.paused(ctx); err != nil {
 			return err
 		}
-		batch, err := m.o.Index.Unembedded(ctx, model, embedBatch)
+		batch, err := m.o.Index.Unembedded(ctx, model, m.length(), embedBatch)
 		if err != nil || len(batch) == 0 {
 			return err
 		}
@@ -304,6 +304,12 @@ func (m *Memory) embed(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if before := m.answered(len(vectors[0])); before != 0 && before != len(vectors[0]) {
+			if changed {
+				return fmt.Errorf("it gives vectors of %d numbers, then of %d", before, len(vectors[0]))
+			}
+			changed = true // what it gave before is of no use any more, and is embedded anew
+		}
 		byID := map[string][]float32{}
 		for i, v := range vectors {
 			byID[batch[i].ID] = unit(v)
@@ -311,7 +317,6 @@ func (m *Memory) embed(ctx context.Context) error {
 		if err := m.o.Index.PutVectors(ctx, model, byID); err != nil {
 			return err
 		}
-		m.complain(nil)
 	}
 }
 
@@ -339,13 +344,28 @@ func (m *Memory) paused(ctx context.Context) error {
 	return err
 }
 
-// complain keeps why the embedding model did not answer; nil: it did.
+// complain keeps why the embedding model did not answer.
 func (m *Memory) complain(err error) {
 	m.state.Lock()
 	defer m.state.Unlock()
-	if m.embedding = ""; err != nil {
-		m.embedding = "embedding model " + m.o.Embedder.Model() + ": " + strings.Join(strings.Fields(err.Error()), " ") + "; full text alone is searched for what has no vector"
-	}
+	m.embedding = "embedding model " + m.o.Embedder.Model() + ": " + strings.Join(strings.Fields(err.Error()), " ") + "; full text alone is searched for what has no vector"
+}
+
+// answered notes that the embedding model did answer, with vectors of some
+// length, and returns how long they were before; 0: it has not answered yet.
+func (m *Memory) answered(length int) (before int) {
+	m.state.Lock()
+	defer m.state.Unlock()
+	before = m.dims
+	m.embedding, m.dims = "", length
+	return before
+}
+
+// length is that of the embedding model's vectors; 0 while it is not known.
+func (m *Memory) length() int {
+	m.state.Lock()
+	defer m.state.Unlock()
+	return m.dims
 }
 
 func (m *Memory) complaint() string {

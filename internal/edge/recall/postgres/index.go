@@ -121,15 +121,15 @@ func (x *Index) Frequencies(ctx context.Context, terms []string) (chunks, length
 	return chunks, length, has, err
 }
 
-// Vocabulary lists the terms that begin so.
-func (x *Index) Vocabulary(ctx context.Context, prefix string) ([]string, error) {
+// Vocabulary lists the terms of all chunks.
+func (x *Index) Vocabulary(ctx context.Context) ([]string, error) {
 	var terms []string
 	err := x.read(ctx, "list terms", func(rows pgx.Rows) error {
 		var term string
 		err := rows.Scan(&term)
 		terms = append(terms, term)
 		return err
-	}, `SELECT word FROM ts_stat('SELECT words FROM memory_chunk') WHERE starts_with(word, $1) ORDER BY word COLLATE "C"`, prefix)
+	}, `SELECT word FROM ts_stat('SELECT words FROM memory_chunk') ORDER BY word COLLATE "C"`)
 	return terms, err
 }
 
@@ -195,16 +195,17 @@ func (x *Index) Match(ctx context.Context, q goclaw.MemoryLookup) ([]goclaw.Memo
 	return found, err
 }
 
-// Unembedded lists chunks that have no vector of a model yet.
-func (x *Index) Unembedded(ctx context.Context, model string, limit int) ([]goclaw.MemoryChunk, error) {
+// Unembedded lists chunks that have no vector of a model yet; where length is not
+// 0, none of that length.
+func (x *Index) Unembedded(ctx context.Context, model string, length, limit int) ([]goclaw.MemoryChunk, error) {
 	var found []goclaw.MemoryChunk
 	err := x.read(ctx, "list chunks without a vector", func(rows pgx.Rows) error {
 		var c goclaw.MemoryChunk
 		err := rows.Scan(&c.ID, &c.Title, &c.Text)
 		found = append(found, c)
 		return err
-	}, `SELECT hash, min(title), min(body) FROM memory_chunk c WHERE NOT EXISTS (SELECT 1 FROM memory_vector v WHERE v.hash = c.hash AND v.model = $1)
-		GROUP BY hash ORDER BY min(id) LIMIT $2`, model, limit)
+	}, `SELECT hash, min(title), min(body) FROM memory_chunk c WHERE NOT EXISTS (SELECT 1 FROM memory_vector v WHERE v.hash = c.hash AND v.model = $1 AND ($2::int = 0 OR cardinality(v.data) = $2))
+		GROUP BY hash ORDER BY min(id) LIMIT $3`, model, length, limit)
 	return found, err
 }
 

@@ -16,7 +16,7 @@ import (
 var schema string
 
 const (
-	version  = 1          // of schema.sql and of how terms are made; another one begins anew
+	version  = 2          // of schema.sql and of how terms are made; another one begins anew
 	lock     = 0x476f436d // of whoever makes the tables
 	maxConns = 2
 )

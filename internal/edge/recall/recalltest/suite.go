@@ -20,9 +20,9 @@ type Index interface {
 	SetMark(ctx context.Context, ordinal int64) error
 	Match(ctx context.Context, q goclaw.MemoryLookup) ([]goclaw.MemoryChunk, error)
 	Frequencies(ctx context.Context, terms []string) (chunks, length int, has map[string]int, err error)
-	Vocabulary(ctx context.Context, prefix string) ([]string, error)
+	Vocabulary(ctx context.Context) ([]string, error)
 	Count(ctx context.Context, agent, model string) (goclaw.MemoryStatus, error)
-	Unembedded(ctx context.Context, model string, limit int) ([]goclaw.MemoryChunk, error)
+	Unembedded(ctx context.Context, model string, length, limit int) ([]goclaw.MemoryChunk, error)
 	PutVectors(ctx context.Context, model string, vectors map[string][]float32) error
 	Nearest(ctx context.Context, q goclaw.MemoryLookup, model string, v []float32) ([]goclaw.MemoryNear, error)
 	Close() error
@@ -119,7 +119,7 @@ func lookups(t *testing.T, open func(t *testing.T) (Index, func() Index)) {
 	x, _ := open(t)
 	ctx := t.Context()
 	ann, bob := goclaw.APIKey("main", "ann"), goclaw.APIKey("main", "bob")
-	must(t, x.Put(ctx, note("main", "a.md", 10), []goclaw.MemoryChunk{chunk("one", "boat sea wind wind"), chunk("two", "boat"), chunk("odd", "東京 o0 müller'x")}))
+	must(t, x.Put(ctx, note("main", "a.md", 10), []goclaw.MemoryChunk{chunk("one", "boat sea wind wind"), chunk("two", "boat"), chunk("odd", "東京 o0 müller'x 🎉")}))
 	must(t, x.Put(ctx, note("main", "b.md", 20), []goclaw.MemoryChunk{chunk("three", "wind")}))
 	for i, key := range []goclaw.SessionKey{ann, bob} {
 		must(t, x.Put(ctx, goclaw.MemoryDoc{Agent: "main", Source: goclaw.MemoryTranscripts, Session: key, Path: "session:" + key.String() + "#1", Version: "1", At: goclaw.Millis(30 + i)},
@@ -139,6 +139,7 @@ func lookups(t *testing.T, open func(t *testing.T) (Index, func() Index)) {
 		"a term in time": {goclaw.MemoryLookup{Terms: []string{"wind"}, From: 0, Until: 20}, "one"},
 		"another agent":  {goclaw.MemoryLookup{Agent: "other", Terms: []string{"wind"}}, ""},
 		"other writing":  {goclaw.MemoryLookup{Terms: []string{"東京"}}, "odd"},
+		"an emoji":       {goclaw.MemoryLookup{Terms: []string{"🎉"}}, "odd"},
 		"signs":          {goclaw.MemoryLookup{Terms: []string{`"`, `'`, `boat" OR "sea`, `*`, "a' | b", `\`}}, ""},
 	} {
 		if tt.q.Agent == "" {
@@ -161,11 +162,11 @@ func lookups(t *testing.T, open func(t *testing.T) (Index, func() Index)) {
 	if c := found[0]; c.ID != want.ID || c.Title != want.Title || c.Text != want.Text || c.Line != 3 || c.EndLine != 7 || c.Terms != want.Terms || c.TitleTerms != want.TitleTerms || c.Source != want.Source || c.Path != "a.md" || c.At != 10 {
 		t.Errorf("%+v", c)
 	}
-	if _, length, _, err := x.Frequencies(ctx, nil); err != nil || length != 23 {
+	if _, length, _, err := x.Frequencies(ctx, nil); err != nil || length != 24 {
 		t.Errorf("%d terms, %v", length, err)
 	}
-	words, err := x.Vocabulary(ctx, "o")
-	if slices.Sort(words); err != nil || !slices.Contains(words, "o0") || !slices.Contains(words, "odd") || slices.Contains(words, "two") {
+	words, err := x.Vocabulary(ctx)
+	if slices.Sort(words); err != nil || !slices.Contains(words, "o0") || !slices.Contains(words, "odd") || !slices.Contains(words, "two") || !slices.Contains(words, "東京") || slices.Contains(words, "gone") {
 		t.Errorf("%q, %v", words, err)
 	}
 }
@@ -177,16 +178,22 @@ func vectors(t *testing.T, open func(t *testing.T) (Index, func() Index)) {
 	sensed.Sense = []float32{1, 0, 0}
 	must(t, x.Put(ctx, note("main", "a.md", 1), []goclaw.MemoryChunk{sensed, chunk("a2", "sea")}))
 	must(t, x.Put(ctx, note("main", "copy.md", 1), []goclaw.MemoryChunk{chunk("a2", "sea")}))
-	todo, err := x.Unembedded(ctx, "m", 10)
+	todo, err := x.Unembedded(ctx, "m", 0, 10)
 	if err != nil || ids(todo) != "a1 a2" || todo[1].Text != "Text of a2" || todo[1].Title != "Title a2" {
 		t.Fatalf("%+v, %v", todo, err)
 	}
-	if todo, err = x.Unembedded(ctx, "m", 1); err != nil || len(todo) != 1 {
+	if todo, err = x.Unembedded(ctx, "m", 0, 1); err != nil || len(todo) != 1 {
 		t.Errorf("%+v, %v", todo, err)
 	}
 	must(t, x.PutVectors(ctx, "m", map[string][]float32{"a1": {0, 1}, "a2": {0.6, 0.8}, "gone": {1, 1}}))
-	if todo, err = x.Unembedded(ctx, "m", 10); err != nil || len(todo) != 0 {
+	if todo, err = x.Unembedded(ctx, "m", 0, 10); err != nil || len(todo) != 0 {
 		t.Errorf("%+v, %v", todo, err)
+	}
+	if todo, err = x.Unembedded(ctx, "m", 2, 10); err != nil || len(todo) != 0 {
+		t.Errorf("%+v, %v", todo, err)
+	}
+	if todo, err = x.Unembedded(ctx, "m", 3, 10); err != nil || ids(todo) != "a1 a2" {
+		t.Errorf("those of another length: %+v, %v", todo, err)
 	}
 	if s, err := x.Count(ctx, "main", "m"); err != nil || s.Embedded != 3 {
 		t.Errorf("%+v, %v", s, err)
@@ -220,7 +227,7 @@ func vectors(t *testing.T, open func(t *testing.T) (Index, func() Index)) {
 	// A chunk that only moves keeps its vector; another model's replace them.
 	must(t, x.Drop(ctx, "main", []string{"a.md"}))
 	must(t, x.Put(ctx, note("main", "moved.md", 1), []goclaw.MemoryChunk{chunk("a1", "boat")}))
-	if todo, err := x.Unembedded(ctx, "m", 10); err != nil || len(todo) != 0 {
+	if todo, err := x.Unembedded(ctx, "m", 0, 10); err != nil || len(todo) != 0 {
 		t.Errorf("%+v, %v", todo, err)
 	}
 	must(t, x.PutVectors(ctx, "m2", map[string][]float32{"a1": {1, 0}}))

@@ -135,15 +135,15 @@ func (x *Index) Frequencies(ctx context.Context, terms []string) (chunks, length
 	return chunks, length, has, nil
 }
 
-// Vocabulary lists the terms that begin so.
-func (x *Index) Vocabulary(ctx context.Context, prefix string) ([]string, error) {
+// Vocabulary lists the terms of all chunks.
+func (x *Index) Vocabulary(ctx context.Context) ([]string, error) {
 	var terms []string
 	err := x.read(ctx, "list terms", func(rows *sql.Rows) error {
 		var term string
 		err := rows.Scan(&term)
 		terms = append(terms, term)
 		return err
-	}, `SELECT term FROM vocabulary WHERE term >= ? AND term < ?`, prefix, prefix+"\U0010FFFF")
+	}, `SELECT term FROM vocabulary`)
 	return terms, err
 }
 
@@ -202,17 +202,17 @@ func anyOf(terms []string) string {
 	return strings.Join(quoted, " OR ")
 }
 
-// Unembedded lists chunks that have no vector of a model yet, and counts those
-// that have one.
-func (x *Index) Unembedded(ctx context.Context, model string, limit int) ([]goclaw.MemoryChunk, error) {
+// Unembedded lists chunks that have no vector of a model yet; where length is not
+// 0, none of that length.
+func (x *Index) Unembedded(ctx context.Context, model string, length, limit int) ([]goclaw.MemoryChunk, error) {
 	var found []goclaw.MemoryChunk
 	err := x.read(ctx, "list chunks without a vector", func(rows *sql.Rows) error {
 		var c goclaw.MemoryChunk
 		err := rows.Scan(&c.ID, &c.Title, &c.Text)
 		found = append(found, c)
 		return err
-	}, `SELECT hash, min(title), min(body) FROM chunk WHERE NOT EXISTS (SELECT 1 FROM vector WHERE vector.hash = chunk.hash AND vector.model = ?)
-		GROUP BY hash ORDER BY min(id) LIMIT ?`, model, limit)
+	}, `SELECT hash, min(title), min(body) FROM chunk WHERE NOT EXISTS (SELECT 1 FROM vector WHERE vector.hash = chunk.hash AND vector.model = ?1 AND (?2 = 0 OR length(vector.data) = 4 * ?2))
+		GROUP BY hash ORDER BY min(id) LIMIT ?3`, model, length, limit)
 	return found, err
 }
 
@@ -261,42 +261,59 @@ func (x *Index) Count(ctx context.Context, agent, model string) (goclaw.MemorySt
 	return s, err
 }
 
-func (x *Index) read(ctx context.Context, op string, each func(*sql.Rows) error, query string, args ...any) (err error) {
+func (x *Index) read(ctx context.Context, op string, each func(*sql.Rows) error, query string, args ...any) error {
 	db, err := x.open(ctx)
 	if err != nil {
 		return err
 	}
-	rows, err := db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return fmt.Errorf("index of memory: %s: %w", op, err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		if err := each(rows); err != nil {
-			return fmt.Errorf("index of memory: %s: %w", op, err)
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("index of memory: %s: %w", op, err)
+	if err := collect(ctx, db, each, query, args); err != nil {
+		return x.failed(op, db, err)
 	}
 	return nil
 }
 
-func (x *Index) write(ctx context.Context, op string, do func(*sql.Tx) error) (err error) {
+func collect(ctx context.Context, db *sql.DB, each func(*sql.Rows) error, query string, args []any) (err error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := each(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func (x *Index) write(ctx context.Context, op string, do func(*sql.Tx) error) error {
 	db, err := x.open(ctx)
 	if err != nil {
 		return err
 	}
+	if err := transact(ctx, db, do); err != nil {
+		return x.failed(op, db, err)
+	}
+	return nil
+}
+
+func transact(ctx context.Context, db *sql.DB, do func(*sql.Tx) error) (err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
-		return fmt.Errorf("index of memory: %s: %w", op, err)
+		return err
 	}
 	defer func() { err = errors.Join(err, rollback(tx)) }()
 	if err := do(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// failed words an error. Where the file turns out to be damaged it is thrown
+// away: the next who needs the index finds an empty one.
+func (x *Index) failed(op string, db *sql.DB, err error) error {
+	if !damaged(err) {
 		return fmt.Errorf("index of memory: %s: %w", op, err)
 	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("index of memory: %s: %w", op, err)
-	}
-	return nil
+	return errors.Join(fmt.Errorf("index of memory: %s: %w: %w", op, goclaw.ErrMemoryDamaged, err), x.discard(db, err))
 }

@@ -23,7 +23,7 @@ var schema string
 
 const (
 	applicationID = 0x476f436d // GoCm
-	version       = 1          // of schema.sql and of how terms are made; another one begins anew
+	version       = 2          // of schema.sql and of how terms are made; another one begins anew
 	busyTimeoutMs = 5000
 )
 
@@ -80,6 +80,18 @@ func (x *Index) open(ctx context.Context) (*sql.DB, error) {
 	}
 	x.db = db
 	return db, nil
+}
+
+// discard removes the file of a database that is damaged, unless somebody did.
+func (x *Index) discard(db *sql.DB, why error) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.db != db {
+		return nil
+	}
+	x.log.Warn("the index of memory is damaged and is made anew", "file", x.path, "err", why)
+	x.db = nil
+	return errors.Join(db.Close(), x.remove())
 }
 
 func damaged(err error) bool {

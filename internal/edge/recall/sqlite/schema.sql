@@ -25,7 +25,7 @@ CREATE TABLE chunk (
 CREATE INDEX chunk_doc ON chunk (doc, n);
 CREATE INDEX chunk_hash ON chunk (hash);
 -- The terms come folded and stemmed: the tokenizer has nothing to do but cut.
-CREATE VIRTUAL TABLE fts USING fts5 (terms, title_terms, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 0');
+CREATE VIRTUAL TABLE fts USING fts5 (terms, title_terms, content = '', contentless_delete = 1, tokenize = "unicode61 remove_diacritics 0 categories 'L* N* Co So'");
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab (fts, row);
 CREATE TRIGGER chunk_gone AFTER DELETE ON chunk BEGIN
   DELETE FROM fts WHERE rowid = old.id;

@@ -2,6 +2,8 @@ package sqlite_test
 
 import (
 	"database/sql"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -89,6 +91,44 @@ func TestFile(t *testing.T) {
 	}
 	if _, err := count(t, filepath.Join(t.TempDir(), "none", "memory.db")); err == nil || !strings.Contains(err.Error(), fs.ErrNotExist.Error()) && !strings.Contains(err.Error(), "no such file") {
 		t.Error(err)
+	}
+}
+
+// What a disk has spoilt behind the first pages shows only when it is read: it
+// is said, and the next who asks finds an index that is made anew.
+func TestDamagedWithin(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "memory.db")
+	x := sqlite.New(path, nil)
+	defer func() {
+		if err := x.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for i := range 200 {
+		d := goclaw.MemoryDoc{Agent: "main", Source: goclaw.MemoryFiles, Path: fmt.Sprintf("%d.md", i)}
+		c := goclaw.MemoryChunk{ID: d.Path, Text: strings.Repeat("text ", 200), Terms: "boat sea", TitleTerms: "titl"}
+		if err := x.Put(t.Context(), d, []goclaw.MemoryChunk{c}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const pages = 16 * 4096 // the schema, and the roots of the tables
+	copy(data[pages:], strings.Repeat("\xaa", len(data)-pages))
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lookup := goclaw.MemoryLookup{Agent: "main", Terms: []string{"boat"}, Limit: 500}
+	if found, err := x.Match(t.Context(), lookup); !errors.Is(err, goclaw.ErrMemoryDamaged) {
+		t.Fatalf("%d chunks, %v", len(found), err)
+	}
+	if s, err := x.Count(t.Context(), "main", ""); err != nil || s.Files != 0 {
+		t.Errorf("%+v, %v", s, err)
 	}
 }
 

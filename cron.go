@@ -81,6 +81,10 @@ type CronJob struct {
 	CreatedAt Millis `json:"createdAt"`
 	UpdatedAt Millis `json:"updatedAt"`
 
+	// Request is what added the job, if that was said to happen once: the hashes
+	// of its key and of what it said.
+	Request string `json:"request,omitempty"`
+
 	// Revision counts the changes and firings; a write must know the last.
 	Revision int64 `json:"revision"`
 }

@@ -14,6 +14,7 @@ import (
 
 	"goclaw/internal/edge/backup"
 	"goclaw/internal/edge/config"
+	"goclaw/internal/edge/secret"
 	"goclaw/internal/edge/store/sqlite"
 )
 
@@ -161,7 +162,7 @@ func (c *cli) restoreCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.print(r, func() string { return restored(r) })
+			return c.print(r, func() string { return restored(r) + c.closedSecrets(home(r.Home)) })
 		},
 	}
 	cmd.Flags().BoolVar(&t.Force, "force", false, "move aside what is in GOCLAW_HOME")
@@ -187,6 +188,26 @@ func (c *cli) restore(ctx context.Context, file string, t backup.Target) (_ back
 		defer func() { err = errors.Join(err, lock.Close()) }()
 	}
 	return backup.Restore(ctx, file, t)
+}
+
+// closedSecrets says which secrets of a restored home can't be read as it is.
+func (c *cli) closedSecrets(h home) string {
+	var b strings.Builder
+	_, key := os.Stat(h.path("secrets.key"))
+	if _, err := os.Stat(h.path("secrets.age")); err == nil && key != nil {
+		b.WriteString("secrets.age is opened by its passphrase, or by its secrets.key, which is not in the archive: put the one that you kept beside it. " +
+			"If it is lost, remove secrets.age and secrets.json, and enter the keys again: goclaw setup\n")
+	}
+	kept, err := c.secretStore(h).List()
+	if err != nil {
+		return b.String() // whoever needs one is told what is wrong
+	}
+	for _, s := range kept {
+		if s.Place == secret.Keyring {
+			fmt.Fprintf(&b, "The secret %q was in the system's keyring; on another machine enter it again: goclaw secrets set %s\n", s.Name, s.Name)
+		}
+	}
+	return b.String()
 }
 
 // restored says what is there now, and what remains to be done.

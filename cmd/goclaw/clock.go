@@ -13,12 +13,13 @@ import (
 type clock struct {
 	enabled   bool
 	maxActive int
+	keep      int
 	beats     []cron.Heartbeat
 }
 
 // addClock settles jobs and heartbeats; the agents are settled.
 func (s *settings) addClock(cfg config.Config) {
-	s.clock = clock{enabled: cfg.Cron.Enabled, maxActive: cfg.Cron.MaxConcurrentRuns}
+	s.clock = clock{enabled: cfg.Cron.Enabled, maxActive: cfg.Cron.MaxConcurrentRuns, keep: cfg.Cron.RunLog.KeepLines}
 	s.prompting.facts.Heartbeats = map[string]string{}
 	for _, a := range cfg.AllAgents() {
 		h := a.Heartbeat
@@ -37,7 +38,7 @@ func (s *settings) addClock(cfg config.Config) {
 // service keeps the crontab of a store.
 func (c clock) service(store cron.Store, e *engine.Engine, s settings, log *slog.Logger) (*cron.Service, error) {
 	return cron.New(cron.Options{
-		Store: store, Runner: e, Zone: s.prompting.zone, Agents: s.agentIDs(), Enabled: c.enabled, MaxActive: c.maxActive,
+		Store: store, Runner: e, Zone: s.prompting.zone, Agents: s.agentIDs(), Enabled: c.enabled, MaxActive: c.maxActive, Keep: c.keep,
 		Heartbeats: c.beats, Files: s.prompting.loader, Log: log,
 	})
 }

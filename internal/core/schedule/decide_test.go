@@ -174,6 +174,7 @@ func TestHours(t *testing.T) {
 func TestIdle(t *testing.T) {
 	for text, want := range map[string]bool{
 		"": true, "\n \t\r\n": true, "# Heartbeat\n## More\n#\n": true, "<!-- one\ntwo -->\n# x\n": true, "<!-- open\n- a": true,
+		"- \n* \n+\n": true, "- [ ]\n  - [x]\n* []": true, "-[ ]": true, "- [ ] look": false, "--": false, "- -": false,
 		"- look": false, "#hashtag": false, "####### seven": false, "<!-- a --> b": false, "# x\ncheck the mail": false, "a <!--": false,
 	} {
 		if got := schedule.Idle(text); got != want {

@@ -197,7 +197,11 @@ func (f field) span(text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if f.pos == posWeekday && high == 0 && low > 0 {
+	switch {
+	case f.pos != posWeekday:
+	case low == 7 && high < 7:
+		low = 0 // 7-2
+	case high == 0 && low > 0:
 		high = 7 // SAT-SUN
 	}
 	if low > high {

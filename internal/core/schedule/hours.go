@@ -76,12 +76,12 @@ func (h Hours) Next(t time.Time) time.Time {
 }
 
 // Idle reports whether a HEARTBEAT.md asks for nothing: it holds only blank
-// lines, headings and HTML comments.
+// lines, headings, list items without text and HTML comments.
 func Idle(text string) bool {
 	for {
 		before, after, found := strings.Cut(text, "<!--")
 		for line := range strings.Lines(before) {
-			if line = strings.TrimSpace(line); line != "" && !heading(line) {
+			if line = strings.TrimSpace(line); line != "" && !heading(line) && !emptyItem(line) {
 				return false
 			}
 		}
@@ -93,6 +93,19 @@ func Idle(text string) bool {
 			return true
 		}
 	}
+}
+
+// emptyItem reports whether a line is a bullet with nothing behind it but,
+// perhaps, a box to tick.
+func emptyItem(line string) bool {
+	if !strings.ContainsAny(line[:1], "-*+") {
+		return false
+	}
+	switch strings.TrimSpace(line[1:]) {
+	case "", "[]", "[ ]", "[x]", "[X]":
+		return true
+	}
+	return false
 }
 
 func heading(line string) bool {

@@ -12,11 +12,12 @@ import (
 // zone such as 2026-03-01 09:00, or a time from now such as 20m or in 20m.
 func ParseAt(text string, zone *time.Location, now time.Time) (time.Time, error) {
 	text = strings.TrimSpace(text)
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return t.In(zone), nil
-	}
-	for _, form := range []string{"2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02T15:04:05"} {
-		if t, err := time.Parse(form, text); err == nil {
+	for _, form := range []string{"2006-01-02 15:04", "2006-01-02 15:04:05"} {
+		written := strings.Replace(strings.ToUpper(text), "T", " ", 1)
+		if t, err := time.Parse(form+"Z07:00", written); err == nil {
+			return t.In(zone), nil
+		}
+		if t, err := time.Parse(form, written); err == nil {
 			return instant(t, zone), nil
 		}
 	}

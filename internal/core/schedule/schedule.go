@@ -13,6 +13,9 @@ const (
 	MaxEvery = 100 * 366 * 24 * time.Hour
 )
 
+// latest is the last moment of the year 9999, in Unix milliseconds.
+const latest = 253_402_300_799_999
+
 // Times are the due times of a schedule.
 type Times struct {
 	zone   *time.Location
@@ -75,8 +78,11 @@ func onlyItsFields(s goclaw.Schedule) error {
 			return fmt.Errorf("a schedule of the kind %s has no %s; leave it out", s.Kind, name)
 		}
 	}
-	if s.At < 0 || s.Anchor < 0 {
+	switch {
+	case s.At < 0, s.Anchor < 0:
 		return fmt.Errorf("a schedule can't begin before 1970")
+	case max(s.At, s.Anchor) > latest:
+		return fmt.Errorf("a schedule can't begin after the year 9999")
 	}
 	return nil
 }

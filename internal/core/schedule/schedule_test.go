@@ -60,6 +60,8 @@ func TestRefused(t *testing.T) {
 		{goclaw.Schedule{Kind: goclaw.ScheduleEvery, EveryMs: -5}, `every 0s is too often`},
 		{goclaw.Schedule{Kind: goclaw.ScheduleEvery, EveryMs: 1 << 62}, `is too seldom to ever be due`},
 		{goclaw.Schedule{Kind: goclaw.ScheduleEvery, EveryMs: 1000, Anchor: -1}, `a schedule can't begin before 1970`},
+		{goclaw.Schedule{Kind: goclaw.ScheduleEvery, EveryMs: 1000, Anchor: 1<<63 - 1}, `a schedule can't begin after the year 9999`},
+		{goclaw.Schedule{Kind: goclaw.ScheduleAt, At: 253_402_300_800_000}, `a schedule can't begin after the year 9999`},
 		{goclaw.Schedule{Kind: "weekly"}, `a schedule of the kind "weekly": write at, every or cron`},
 	} {
 		_, err := schedule.Check(c.s, time.UTC, now)
@@ -81,6 +83,9 @@ func TestNext(t *testing.T) {
 		{"0 9 * * FRIL", "2026-03-01 00:00", "03-27 09:00 UTC, 04-24 09:00 UTC, 05-29 09:00 UTC"},
 		{"0 9 15W * *", "2026-03-01 00:00", "03-16 09:00 UTC, 04-15 09:00 UTC, 05-15 09:00 UTC"},
 		{"0 9 * * SAT-SUN", "2026-03-02 00:00", "03-07 09:00 UTC, 03-08 09:00 UTC, 03-14 09:00 UTC"},
+		{"0 9 * * 7-2", "2026-03-02 10:00", "03-03 09:00 UTC, 03-08 09:00 UTC, 03-09 09:00 UTC"},
+		{"0 9 * * 7-7", "2026-03-02 00:00", "03-08 09:00 UTC, 03-15 09:00 UTC, 03-22 09:00 UTC"},
+		{"0 9 * * 5-7/2", "2026-03-02 00:00", "03-06 09:00 UTC, 03-08 09:00 UTC, 03-13 09:00 UTC"},
 		{"@weekly", "2026-03-02 00:00", "03-08 00:00 UTC, 03-15 00:00 UTC, 03-22 00:00 UTC"},
 		{"5/20 8-9 * jan-mar *", "2026-03-31 08:30", "03-31 08:45 UTC, 03-31 09:05 UTC, 03-31 09:25 UTC"},
 		{"0 0 29 2 *", "2097-01-01 00:00", "02-29 00:00 UTC, 02-29 00:00 UTC, 02-29 00:00 UTC"},
@@ -146,6 +151,8 @@ func TestHumanTimes(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for text, want := range map[string]string{
 		"2026-03-01T09:00:00Z": "2026-03-01T10:00:00+01:00", "2026-03-01T09:00:00+05:00": "2026-03-01T05:00:00+01:00",
+		"2026-03-01T09:00+05:00": "2026-03-01T05:00:00+01:00", "2026-03-01 09:00Z": "2026-03-01T10:00:00+01:00",
+		"2026-03-01t09:00:00.5z": "2026-03-01T10:00:00+01:00", "2026-03-01 09:00:00 +05:00": "is no time",
 		"2026-03-01 09:00": "2026-03-01T09:00:00+01:00", " 2026-07-01T09:00 ": "2026-07-01T09:00:00+02:00",
 		"2026-03-01 09:00:30": "2026-03-01T09:00:30+01:00", "2026-03-29 02:30": "2026-03-29T03:00:00+02:00",
 		"20m": "2026-03-01T13:20:00+01:00", "in 20m": "2026-03-01T13:20:00+01:00", "in 1d12h": "2026-03-03T01:00:00+01:00",

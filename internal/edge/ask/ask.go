@@ -182,19 +182,26 @@ func (a *Asker) skipSequence() {
 	}
 }
 
+// line reads a line. One in which an arrow key or its like was pressed is asked
+// for again: what such a key sends is part of no answer.
 func (a *Asker) line(ctx context.Context) (string, error) {
-	var line string
-	err := a.reading(ctx, func() (err error) {
-		line, err = a.lines.ReadString('\n')
-		return err
-	})
-	if errors.Is(err, ErrEnd) && line != "" {
-		err = nil
+	for {
+		var line string
+		err := a.reading(ctx, func() (err error) {
+			line, err = a.lines.ReadString('\n')
+			return err
+		})
+		if errors.Is(err, ErrEnd) && line != "" {
+			err = nil
+		}
+		switch {
+		case err != nil:
+			return "", err
+		case !strings.ContainsRune(line, escape):
+			return strings.TrimSpace(line), nil
+		}
+		a.write("Arrow keys do nothing here. Please type it: ")
 	}
-	if err != nil {
-		return "", err
-	}
-	return strings.TrimSpace(line), nil
 }
 
 func (a *Asker) byte(ctx context.Context) (b byte, err error) {

@@ -89,3 +89,25 @@ func TestLastLine(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What an arrow key sends is neither an answer nor the default.
+func TestArrowKeys(t *testing.T) {
+	var shown strings.Builder
+	a, err := ask.New(strings.NewReader("\x1b[B\x1b[B\n3\ncla\x1b[D\x1b[3~ude\nclaude\n\x1bOA\n\n"), &shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := a.Choose(t.Context(), "Which?", []string{"this", "that", "other"}, 0)
+	if n != 2 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	if got, err := a.Line(t.Context(), "Model", "gpt"); got != "claude" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if yes, err := a.Yes(t.Context(), "Sure?", true); !yes || err != nil {
+		t.Errorf("%v, %v", yes, err)
+	}
+	if n := strings.Count(shown.String(), "Arrow keys do nothing here."); n != 3 {
+		t.Errorf("it is said %d times: %q", n, shown.String())
+	}
+}

@@ -112,7 +112,7 @@ func (s site) target() backup.Target {
 		CheckDatabase: func(_ context.Context, path string) (int, error) {
 			data, err := os.ReadFile(path)
 			if err == nil && string(data) != "a copy of the database" {
-				err = errors.New("it is damaged")
+				err = errors.New("it is damaged; nothing was changed")
 			}
 			return 7, err
 		},

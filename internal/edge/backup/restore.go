@@ -54,11 +54,16 @@ func Restore(ctx context.Context, file string, t Target) (Restored, error) {
 	switch {
 	case errors.Is(err, errHalf):
 		return Restored{}, fmt.Errorf("restore %s: %w", file, err)
+	case err != nil && strings.HasSuffix(err.Error(), unchanged):
+		return Restored{}, fmt.Errorf("restore %s: %w", file, err)
 	case err != nil:
-		return Restored{}, fmt.Errorf("restore %s: %w; nothing was changed", file, err)
+		return Restored{}, fmt.Errorf("restore %s: %w%s", file, err, unchanged)
 	}
 	return r, nil
 }
+
+// unchanged ends what is said of a failure; the database's own may say it too.
+const unchanged = "; nothing was changed"
 
 // errHalf says that some folders were moved and could not be moved back.
 var errHalf = errors.New("what was moved could not be moved back: look beside these folders for the old ones")

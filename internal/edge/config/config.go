@@ -253,7 +253,7 @@ func Default() Config {
 		Tools:   Tools{Exec: Exec{TimeoutSeconds: 120, MaxOutputBytes: 32 << 10}},
 		Gateway: Gateway{DrainSeconds: 10},
 		Context: Context{FileMaxChars: 20_000, TotalMaxChars: 150_000, Files: workspaceFiles(), Hook: ContextHook{TimeoutSeconds: 5}},
-		Cron:    Cron{Enabled: true, MaxConcurrentRuns: 4},
+		Cron:    Cron{Enabled: true, MaxConcurrentRuns: 4, RunLog: RunLog{KeepLines: 2000}},
 		Skills:  Skills{Limits: SkillLimits{MaxSkillsInPrompt: 150, MaxSkillsPromptChars: 8000}},
 	}
 }

@@ -11,8 +11,14 @@ import (
 
 // Cron are the settings of jobs that run by the clock.
 type Cron struct {
-	Enabled           bool `json:"enabled" doc:"Whether this gateway fires jobs by the clock. They can be changed, and fired by hand, in any case. Default: true."`
-	MaxConcurrentRuns int  `json:"maxConcurrentRuns,omitempty" range:"1..1000" doc:"Runs of all jobs that are under way at a time; what is due besides waits. Default: 4."`
+	Enabled           bool   `json:"enabled" doc:"Whether this gateway fires jobs by the clock. They can be changed, and fired by hand, in any case. Default: true."`
+	MaxConcurrentRuns int    `json:"maxConcurrentRuns,omitempty" range:"1..1000" doc:"Runs of all jobs that are under way at a time; what is due besides waits. Default: 4."`
+	RunLog            RunLog `json:"runLog" doc:"The history of jobs."`
+}
+
+// RunLog is how much of the jobs' history is kept.
+type RunLog struct {
+	KeepLines int `json:"keepLines,omitempty" range:"20..1000000" doc:"How many of a job's newest firings stay on record; older ones are removed once an hour, except while their run has not ended. Default: 2000."`
 }
 
 // Heartbeat is a turn that an agent has by itself, every so often.

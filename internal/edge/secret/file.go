@@ -88,8 +88,8 @@ func (s *Store) identity(ctx context.Context) (age.Identity, error) {
 		}
 	}
 	if s.phrase == "" {
-		return nil, fmt.Errorf("%s can't be opened: there is no %s beside it; if it was sealed with a passphrase, set GOCLAW_PASSPHRASE or start goclaw on a terminal",
-			s.path(fileName), keyName)
+		return nil, fmt.Errorf("%s can't be opened: there is no %s beside it; if it was sealed with a passphrase, set GOCLAW_PASSPHRASE or start goclaw on a terminal; if its key is lost, remove %s and %s and enter the keys anew",
+			s.path(fileName), keyName, fileName, indexName)
 	}
 	return age.NewScryptIdentity(s.phrase)
 }

@@ -14,7 +14,7 @@ type Crontab interface {
 	List(ctx context.Context) ([]goclaw.CronReport, error)
 	Show(ctx context.Context, id string) (goclaw.CronReport, error)
 	// AddEdit adds the job that an edit describes; the same once ("" is none)
-	// adds one.
+	// adds one, and another edit with it is goclaw.ErrReused.
 	AddEdit(ctx context.Context, e goclaw.CronEdit, once string) (goclaw.CronReport, error)
 	ChangeEdit(ctx context.Context, id string, e goclaw.CronEdit) (goclaw.CronReport, error)
 	Pause(ctx context.Context, id string) (goclaw.CronReport, error)
@@ -38,6 +38,7 @@ func (s *server) cronRoutes() []route {
 			ID: "addJob", Tag: "cron", Summary: "Add a job", About: "It needs name, message and one of schedule, at, every and cron.",
 			Headers: []openapi.Param{idempotencyKey("")}, Body: goclaw.CronEdit{},
 			Answers: []openapi.Answer{{Status: http.StatusCreated, About: "the job", Body: goclaw.CronReport{}}},
+			Errors:  []int{http.StatusUnprocessableEntity},
 		}},
 		{pattern: "GET /api/cron/{id}", handle: s.getJob, op: openapi.Operation{
 			ID: "getJob", Tag: "cron", Summary: "One job", Path: id, Answers: report, Errors: gone,

@@ -128,6 +128,7 @@ func TestCronFailures(t *testing.T) {
 		says   string
 	}{
 		goclaw.BadRequest("hour 25"): {400, "hour 25"}, errors.New("the disk is full"): {500, "the disk is full"},
+		goclaw.ErrReused: {422, "belongs to another request"},
 	} {
 		h := cronGateway(&crontab{fail: err})
 		for _, call := range [][3]string{

@@ -11,11 +11,12 @@ import (
 	"goclaw"
 )
 
-// The longest that a person may write, in bytes.
+// The most that a person may write, in bytes; maxSeconds of a limit.
 const (
 	maxName    = 200
 	maxMessage = 64 << 10
 	maxID      = 64
+	maxSeconds = 366 * 24 * 3600
 )
 
 // check says what is wrong with a job besides its schedule, and fills in what
@@ -44,6 +45,8 @@ func (s *Service) check(job *goclaw.CronJob) error {
 		return errors.New("a budget's limits can't be negative; 0 sets none")
 	case job.TimeoutSeconds != nil && *job.TimeoutSeconds < 0:
 		return errors.New("timeoutSeconds can't be negative; 0 sets none")
+	case job.Budget.Seconds > maxSeconds, job.TimeoutSeconds != nil && *job.TimeoutSeconds > maxSeconds:
+		return fmt.Errorf("a run takes at most a year, %d seconds; 0 sets no limit", maxSeconds)
 	}
 	if err := checkID(job.ID); err != nil {
 		return err

@@ -323,13 +323,10 @@ func (s *Service) prepare(ctx context.Context, job *goclaw.CronJob, old goclaw.C
 	return err
 }
 
-// plan sets when a job is next due.
+// plan sets when a job is next due, if it is enabled, and refuses a schedule
+// that is never due.
 func (s *Service) plan(job *goclaw.CronJob, now time.Time) error {
 	job.Next = 0
-	if !job.Enabled {
-		_, err := s.times(job.Schedule)
-		return err
-	}
 	zone, err := s.zone(job.Schedule.Zone)
 	if err != nil {
 		return err
@@ -338,7 +335,8 @@ func (s *Service) plan(job *goclaw.CronJob, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	next, _ := times.Next(now)
-	job.Next = goclaw.At(next)
+	if next, ok := times.Next(now); ok && job.Enabled {
+		job.Next = goclaw.At(next)
+	}
 	return nil
 }

@@ -35,7 +35,7 @@ func TestAdd(t *testing.T) {
 		if h, err := s.History(w.Context(), "job", 0); err != nil || len(h) != 1 {
 			t.Errorf("history of a removed job: %+v, %v", h, err)
 		}
-		seconds := -1
+		seconds, aeon := -1, 1<<40
 		for want, change := range map[string]func(*goclaw.CronJob){
 			"the id mine is taken":                    func(j *goclaw.CronJob) { j.ID = "mine" },
 			"use a-z, 0-9 and -":                      func(j *goclaw.CronJob) { j.ID = "No" },
@@ -49,6 +49,8 @@ func TestAdd(t *testing.T) {
 			`thinking is "hard"; write off`:           func(j *goclaw.CronJob) { j.Thinking = "hard" },
 			"can't be negative; 0 sets none":          func(j *goclaw.CronJob) { j.Budget.Steps = -1 },
 			"timeoutSeconds can't be negative":        func(j *goclaw.CronJob) { j.TimeoutSeconds = &seconds },
+			"a run takes at most a year":              func(j *goclaw.CronJob) { j.TimeoutSeconds = &aeon },
+			"a run takes at most a year, 31622400":    func(j *goclaw.CronJob) { j.Budget.Seconds = 1 << 60 },
 			`target is "x"; write main or isolated`:   func(j *goclaw.CronJob) { j.Target = "x" },
 			"takes no definition":                     func(j *goclaw.CronJob) { j.Target, j.Definition = "main", "d" },
 			"is a worker's":                           func(j *goclaw.CronJob) { j.Session = goclaw.CronKey("main", "x") },
@@ -64,6 +66,9 @@ func TestAdd(t *testing.T) {
 			_, err := s.Add(w.Context(), j)
 			w.refuses(want, err)
 		}
+		// Also of a job that is not to fire yet.
+		_, err = s.AddEdit(w.Context(), goclaw.CronEdit{Name: said("x"), Message: said("m"), Cron: said("0 0 31 2 *"), Enabled: said(false)}, "")
+		w.refuses("is never due", err)
 		w.set(func() { w.cantRun = goclaw.BadRequest("there is no definition x") })
 		_, err = s.Add(w.Context(), goclaw.CronJob{Name: "x", Message: "m", Schedule: goclaw.Schedule{Kind: "cron", Expr: "@daily"}})
 		w.refuses("there is no definition x", err)

@@ -4,14 +4,17 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"strings"
 
 	"goclaw"
 	"goclaw/internal/core/schedule"
 )
 
 // AddEdit adds the job that an edit describes. With the same once, if it is not
-// "", it adds one job, however often it is called.
+// "", it adds one job, however often it is called; with the same once and
+// another edit it fails with goclaw.ErrReused, as long as that job is there.
 func (s *Service) AddEdit(ctx context.Context, e goclaw.CronEdit, once string) (goclaw.CronReport, error) {
 	job := goclaw.CronJob{Session: goclaw.MainKey(goclaw.DefaultAgent), Enabled: true}
 	if e.Agent != nil {
@@ -23,24 +26,50 @@ func (s *Service) AddEdit(ctx context.Context, e goclaw.CronEdit, once string) (
 	if once == "" {
 		return s.add(ctx, job)
 	}
-	job.ID = named(job.Name, once)
-	known, err := s.Show(ctx, job.ID)
+	said, err := json.Marshal(e)
+	if err != nil {
+		return goclaw.CronReport{}, err
+	}
+	job.ID = slug(job.Name, 1) + "-" + hash(once)[:8]
+	job.Request = hash(once) + "-" + hash(string(said))
+	known, err := s.requested(ctx, job)
 	if !errors.Is(err, goclaw.ErrNotFound) {
 		return known, err
 	}
 	added, err := s.add(ctx, job)
 	if goclaw.IsBadRequest(err) { // another may have added it just now
-		if known, kerr := s.Show(ctx, job.ID); kerr == nil {
-			return known, nil
+		if known, kerr := s.requested(ctx, job); !errors.Is(kerr, goclaw.ErrNotFound) {
+			return known, kerr
 		}
 	}
 	return added, err
 }
 
-// named is the id of the one job that is added under a key.
-func named(name, once string) string {
-	sum := sha256.Sum256([]byte(once))
-	return slug(name, 1) + "-" + hex.EncodeToString(sum[:4])
+// requested is the job that was added under the key of asked's request:
+// goclaw.ErrNotFound if there is none, goclaw.ErrReused if something else was
+// said then.
+func (s *Service) requested(ctx context.Context, asked goclaw.CronJob) (goclaw.CronReport, error) {
+	jobs, err := s.o.Store.CronJobs(ctx)
+	if err != nil {
+		return goclaw.CronReport{}, err
+	}
+	key, _, _ := strings.Cut(asked.Request, "-")
+	for _, j := range jobs {
+		switch {
+		case j.Request == "" && j.ID == asked.ID: // added before requests were kept
+		case !strings.HasPrefix(j.Request, key+"-"):
+			continue
+		case j.Request != asked.Request:
+			return goclaw.CronReport{}, goclaw.ErrReused
+		}
+		return s.report(ctx, j)
+	}
+	return goclaw.CronReport{}, goclaw.ErrNotFound
+}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
 }
 
 // ChangeEdit changes of a job what the edit says.
@@ -80,6 +109,8 @@ func set[T any](to *T, given *T) {
 	}
 }
 
+var errZone = errors.New("timezone is for cron expressions and local times; equal steps count elapsed time")
+
 // reschedule reads the schedule that an edit names, in either way.
 func (s *Service) reschedule(e goclaw.CronEdit, to *goclaw.Schedule) error {
 	ways := 0
@@ -109,6 +140,8 @@ func (s *Service) reschedule(e goclaw.CronEdit, to *goclaw.Schedule) error {
 			return err
 		}
 		*to = goclaw.Schedule{Kind: goclaw.ScheduleAt, At: goclaw.At(at)}
+	case e.Every != nil && zoneName != "":
+		return errZone
 	case e.Every != nil:
 		every, err := schedule.ParseEvery(*e.Every)
 		if err != nil {
@@ -118,7 +151,7 @@ func (s *Service) reschedule(e goclaw.CronEdit, to *goclaw.Schedule) error {
 	case e.Cron != nil:
 		*to = goclaw.Schedule{Kind: goclaw.ScheduleCron, Expr: *e.Cron, Zone: zoneName}
 	case e.Timezone != nil && to.Kind != goclaw.ScheduleCron:
-		return errors.New("timezone is for cron expressions and local times")
+		return errZone
 	case e.Timezone != nil:
 		to.Zone = zoneName
 	}

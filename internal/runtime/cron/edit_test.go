@@ -1,6 +1,7 @@
 package cron_test
 
 import (
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -70,6 +71,7 @@ func TestEditRefused(t *testing.T) {
 			`there is no time zone "Mars"`:  func(e *goclaw.CronEdit) { e.At, e.Timezone = said("2000-03-01 09:00"), said("Mars") },
 			`there is no time zone "Venus"`: func(e *goclaw.CronEdit) { e.Cron, e.Timezone = said("@daily"), said("Venus") },
 			`"soon" is no time`:             func(e *goclaw.CronEdit) { e.At = said("soon") },
+			"equal steps count elapsed":     func(e *goclaw.CronEdit) { e.Every, e.Timezone = said("1h"), said("UTC") },
 			`"often" is no length of time`:  func(e *goclaw.CronEdit) { e.Every = said("often") },
 			"25":                            func(e *goclaw.CronEdit) { e.Cron = said("0 25 * * *") },
 			`there is no agent "nobody"`:    func(e *goclaw.CronEdit) { e.Every, e.Agent = said("1h"), said("nobody") },
@@ -169,6 +171,21 @@ func TestAddOnce(t *testing.T) {
 		for _, once := range []string{"another call", ""} {
 			_, err := services[0].AddEdit(w.Context(), e, once)
 			w.ok(err)
+		}
+		for what, change := range map[string]func(*goclaw.CronEdit){
+			"another message": func(e *goclaw.CronEdit) { e.Message = said("other") },
+			"another name":    func(e *goclaw.CronEdit) { e.Name = said("Coffee") },
+		} {
+			other := edit(func(e *goclaw.CronEdit) { e.Every = said("1h"); change(e) })
+			if _, err := services[1].AddEdit(w.Context(), other, "call"); !errors.Is(err, goclaw.ErrReused) {
+				t.Errorf("%s under the same key: %v", what, err)
+			}
+		}
+		// A change of the job is not another request.
+		_, err = services[0].ChangeEdit(w.Context(), again.ID, goclaw.CronEdit{Message: said("changed")})
+		w.ok(err)
+		if r, err := services[1].AddEdit(w.Context(), e, "call"); err != nil || r.ID != again.ID || r.Message != "changed" {
+			t.Errorf("%+v, %v", r, err)
 		}
 		if all, err := services[1].List(w.Context()); err != nil || len(all) != 3 {
 			t.Errorf("%d jobs, %v", len(all), err)

@@ -36,6 +36,10 @@ type Options struct {
 	// MaxActive bounds the unended runs of all jobs (0: no bound).
 	MaxActive int
 
+	// Keep is how many firings of each job stay on record (0: all); more do until
+	// they are trimmed, once an hour.
+	Keep int
+
 	// Heartbeats are the agents' that have one. Files is required with any.
 	Heartbeats []Heartbeat
 	Files      Files
@@ -96,11 +100,18 @@ func New(o Options) (*Service, error) {
 	return s, err
 }
 
+const trimEvery = time.Hour
+
 // Run fires what is due until ctx ends; then it returns nil. What fails is
 // logged and tried again.
 func (s *Service) Run(ctx context.Context) error {
-	synced, others := false, s.o.Wake
+	synced, others, trim := false, s.o.Wake, time.Time{}
 	for ctx.Err() == nil {
+		if now := time.Now(); s.o.Keep > 0 && !now.Before(trim) {
+			trim = now.Add(trimEvery)
+			_, err := s.o.Store.TrimFirings(ctx, s.o.Keep)
+			s.complain(ctx, "old firings could not be removed; it is tried again in an hour", err)
+		}
 		if !synced {
 			err := s.syncHeartbeats(ctx)
 			s.complain(ctx, "heartbeats are not in line with the configuration yet", err)

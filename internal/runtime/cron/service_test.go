@@ -329,3 +329,22 @@ func TestBrokenSchedule(t *testing.T) {
 		}
 	})
 }
+
+// Old firings go, those that are under way stay, and those of removed jobs are
+// trimmed as well.
+func TestTrims(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.takes = time.Second
+		s := w.service(func(o *cron.Options) { o.Keep = 20 })
+		often := w.add(s, func(j *goclaw.CronJob) { j.Schedule.EveryMs = 10_000 })
+		w.sleep(59*time.Minute + 30*time.Second)
+		if n := len(w.told(often.ID)); n != 357 {
+			t.Errorf("%d firings within the hour", n)
+		}
+		w.ok(s.Remove(w.Context(), often.ID))
+		w.sleep(time.Minute)
+		if all := w.told(often.ID); len(all) != 20 || all[0] != "3380" || all[19] != "3570" {
+			t.Errorf("after an hour there are %v", all)
+		}
+	})
+}

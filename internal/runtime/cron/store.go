@@ -34,6 +34,11 @@ type Store interface {
 	// Firings lists what became of a job's due times, newest first, at most
 	// limit of them (0: all), with the states of their runs.
 	Firings(ctx context.Context, job string, limit int) ([]goclaw.Firing, error)
+
+	// TrimFirings removes the oldest firings of each job, of removed ones as
+	// well, until keep are left, and says how many it removed. Those whose run
+	// has not ended stay.
+	TrimFirings(ctx context.Context, keep int) (int, error)
 }
 
 // Runner makes runs of firings; the engine is one.

@@ -25,8 +25,11 @@ func Due(s goclaw.Schedule, zone *time.Location) string {
 	return s.Expr
 }
 
-// Brief writes a duration as people do: 30m and not 30m0s.
+// Brief writes a duration as people do: 30m and not 30m0s, 100d and not 2400h.
 func Brief(d time.Duration) string {
+	if day := 24 * time.Hour; d > day && d%day == 0 {
+		return fmt.Sprintf("%dd", d/day)
+	}
 	text := d.String()
 	if d%time.Minute == 0 {
 		text = strings.TrimSuffix(text, "0s")
@@ -47,14 +50,23 @@ func CronTable(jobs []goclaw.CronReport, zone *time.Location) string {
 	for _, j := range jobs {
 		fmt.Fprintf(&b, "\n%-20s  %-32s %-24s %-10s %s", j.ID, Due(j.Schedule, zone), nextDue(j, zone), lastly(j), oneLine(j.Name))
 		if j.Failures > 0 {
-			fmt.Fprintf(&b, "\n%-20s  failed %d times in a row: %s", "", j.Failures, oneLine(lastError(j)))
+			fmt.Fprintf(&b, "\n%-20s  failed %s: %s", "", inARow(j.Failures), oneLine(lastError(j)))
 		}
 	}
 	return b.String()
 }
 
+func inARow(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times in a row", n)
+}
+
 func nextDue(j goclaw.CronReport, zone *time.Location) string {
 	switch {
+	case !j.Enabled && j.Schedule.Kind == goclaw.ScheduleAt && j.Last != nil && j.Last.At >= j.Schedule.At:
+		return "never again" // it was due once
 	case !j.Enabled:
 		return "paused"
 	case j.Next == 0:
@@ -109,14 +121,33 @@ func CronDetails(j goclaw.CronReport, zone *time.Location) string {
 	if j.TimeoutSeconds != nil {
 		line("timeout", (time.Duration(*j.TimeoutSeconds) * time.Second).String())
 	}
+	line("budget", budgeted(j.Budget))
 	line("missed", string(j.Missed))
 	line("last", lastly(j))
 	if j.Failures > 0 {
-		line("failures", fmt.Sprintf("%d in a row", j.Failures))
+		line("failed", inARow(j.Failures))
 	}
 	line("error", oneLine(lastError(j)))
 	b.WriteString("\n" + j.Message)
 	return b.String()
+}
+
+// budgeted writes what one firing may spend.
+func budgeted(l goclaw.Limits) string {
+	var parts []string
+	if l.USD > 0 {
+		parts = append(parts, fmt.Sprintf("$%g", l.USD))
+	}
+	if l.Tokens > 0 {
+		parts = append(parts, fmt.Sprintf("%d tokens", l.Tokens))
+	}
+	if l.Steps > 0 {
+		parts = append(parts, fmt.Sprintf("%d model calls", l.Steps))
+	}
+	if l.Seconds > 0 {
+		parts = append(parts, (time.Duration(l.Seconds) * time.Second).String())
+	}
+	return strings.Join(parts, ", ")
 }
 
 // FiringTable lists what became of due times, a line each.

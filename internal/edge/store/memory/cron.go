@@ -218,3 +218,21 @@ func (s *Store) Firings(ctx context.Context, job string, limit int) (firings []g
 	})
 	return firings, err
 }
+
+// TrimFirings removes the oldest firings of each job until keep are left. Those
+// whose run has not ended stay.
+func (s *Store) TrimFirings(ctx context.Context, keep int) (removed int, err error) {
+	err = s.do(ctx, "trim firings", func() error {
+		newer, kept := map[string]int{}, make([]goclaw.Firing, 0, len(s.firings))
+		for _, f := range slices.Backward(s.firings) {
+			r := s.byID[f.Run]
+			if newer[f.Job]++; newer[f.Job] <= keep || r != nil && !r.State.Ended() {
+				kept = append(kept, f)
+			}
+		}
+		slices.Reverse(kept)
+		removed, s.firings = len(s.firings)-len(kept), kept
+		return nil
+	})
+	return removed, err
+}

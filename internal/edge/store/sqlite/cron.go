@@ -231,3 +231,33 @@ func (s *Store) Firings(ctx context.Context, job string, limit int) ([]goclaw.Fi
 		WHERE job = ? ORDER BY n DESC LIMIT ?`, job, limit)
 	return firings, err
 }
+
+// trimmed is how many firings one transaction removes at most.
+const trimmed = 1000
+
+// TrimFirings removes the oldest firings of each job until keep are left. Those
+// whose run has not ended stay.
+func (s *Store) TrimFirings(ctx context.Context, keep int) (removed int, err error) {
+	const op = "trim firings"
+	var long []string
+	err = s.read(ctx, op, func(rows *sql.Rows) error {
+		var job string
+		err := rows.Scan(&job)
+		long = append(long, job)
+		return err
+	}, `SELECT job FROM firings GROUP BY job HAVING count(*) > ?`, keep)
+	for len(long) > 0 && err == nil {
+		var n int64
+		err = s.write(ctx, op, func(ctx context.Context, t *tx) (err error) {
+			n, err = t.exec(ctx, `DELETE FROM firings WHERE n IN (SELECT n FROM firings
+				WHERE job = ?1 AND n <= (SELECT n FROM firings WHERE job = ?1 ORDER BY n DESC LIMIT 1 OFFSET ?2)
+					AND NOT EXISTS (SELECT 1 FROM runs WHERE id = run_id AND finished_at IS NULL)
+				ORDER BY n LIMIT ?3)`, long[0], keep, trimmed)
+			return err
+		})
+		if removed += int(n); n < trimmed {
+			long = long[1:]
+		}
+	}
+	return removed, err
+}

@@ -58,6 +58,7 @@ func Agree(t *testing.T, open func() (Pair, error)) {
 			"cron job":  p.cronJob,
 			"fire":      p.fireCron,
 			"fire ":     p.fireCron,
+			"trim":      p.trim,
 			"ask":       p.ask,
 			"reopen":    p.reopen,
 			"wait":      func(rt *rapid.T) { p.now += goclaw.Millis(rapid.IntRange(0, 2000).Draw(rt, "ms")) },

@@ -73,6 +73,12 @@ func (p *pair) fireCron(rt *rapid.T) {
 	p.askCron(rt)
 }
 
+func (p *pair) trim(rt *rapid.T) {
+	keep := rapid.IntRange(0, 3).Draw(rt, "keep")
+	_, _ = both(p, "TrimFirings", func(s Store) (int, error) { return s.TrimFirings(p.ctx, keep) })
+	p.askCron(rt)
+}
+
 func (p *pair) askCron(rt *rapid.T) {
 	type answer struct {
 		Due  []goclaw.CronJob

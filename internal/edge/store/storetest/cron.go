@@ -452,3 +452,37 @@ func testCronFirings(w *world) {
 		w.same(fmt.Sprint("at most ", limit), strings.Join(got, " "), want)
 	}
 }
+
+func testCronTrims(w *world) {
+	jobs := []goclaw.CronJob{w.put(w.job("j", start)), w.put(w.job("k", start)), w.put(w.job("gone", start))}
+	for i := range 5 {
+		for n := range jobs {
+			jobs[n], _ = w.fires(w.fire(jobs[n], fmt.Sprint(jobs[n].ID, i)))
+		}
+	}
+	skipped := w.fire(jobs[0], "")
+	skipped.Run, skipped.Firing.Skipped = nil, "why"
+	w.fires(skipped)
+	w.ok(w.RemoveCronJob(w.Context(), "gone"))
+	trims := func(keep, removed int, want ...string) {
+		w.Helper()
+		n, err := w.TrimFirings(w.Context(), keep)
+		w.ok(err)
+		w.same(fmt.Sprint("removed by ", keep), n, removed)
+		for i, job := range []string{"j", "k", "gone"} {
+			var got []string
+			for _, f := range w.firings(job) {
+				got = append(got, f.Run+f.Skipped)
+			}
+			w.same(fmt.Sprint(job, " after ", keep), strings.Join(got, " "), want[i])
+		}
+	}
+	// Whatever there is too much of has not ended.
+	trims(3, 0, "why j4 j3 j2 j1 j0", "k4 k3 k2 k1 k0", "gone4 gone3 gone2 gone1 gone0")
+	for _, one := range w.claim(w.request("o", 9)) {
+		w.end(one.Run) // the first of each job
+	}
+	trims(5, 1, "why j4 j3 j2 j1", "k4 k3 k2 k1 k0", "gone4 gone3 gone2 gone1 gone0")
+	trims(4, 2, "why j4 j3 j2 j1", "k4 k3 k2 k1", "gone4 gone3 gone2 gone1")
+	trims(4, 0, "why j4 j3 j2 j1", "k4 k3 k2 k1", "gone4 gone3 gone2 gone1")
+}

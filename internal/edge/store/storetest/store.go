@@ -120,4 +120,5 @@ type Cron interface {
 	DueCronJobs(ctx context.Context, now goclaw.Millis) (due []goclaw.CronJob, next goclaw.Millis, err error)
 	FireCronJob(ctx context.Context, f goclaw.CronFire) (goclaw.CronJob, goclaw.Run, error)
 	Firings(ctx context.Context, job string, limit int) ([]goclaw.Firing, error)
+	TrimFirings(ctx context.Context, keep int) (int, error)
 }

@@ -176,6 +176,7 @@ func cronExamples() []example {
 		{"cron accepts as any run", testCronAccepts},
 		{"cron removes a job", testCronRemoved},
 		{"cron lists firings", testCronFirings},
+		{"cron trims firings", testCronTrims},
 		{"concurrent firers", testConcurrentFirers},
 		{"concurrent firers of many jobs", testConcurrentJobs},
 		{"concurrent firers of one session", testConcurrentQuiet},

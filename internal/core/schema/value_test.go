@@ -57,6 +57,50 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+func TestOneOfFitsTwice(t *testing.T) {
+	got := problems(t, `{"oneOf":[{"required":["a"]},{"required":["b"]}]}`, `{"a":1,"b":2}`)
+	if !strings.Contains(got, "fits more than one of the alternatives") || strings.Contains(got, "anonymous") {
+		t.Errorf("%q", got)
+	}
+}
+
+// What would let anything pass, or be told in the library's words, is named
+// with its place.
+func TestFlaws(t *testing.T) {
+	for spec, want := range map[string]string{
+		`null`:            `null is no schema; write a map such as {type: string}`,
+		`{"type":"text"}`: `at /type: type "text" is none of array, boolean, integer, null, number, object, string`,
+		`{"properties":{"a":{"type":["string","nil"]}}}`:        `at /properties/a/type: type "nil" is none of`,
+		`{"properties":{"a":"integer"}}`:                        `at /properties/a: "integer" is no schema; write a map such as {type: integer}`,
+		`{"properties":["a"]}`:                                  `at /properties: properties is no map`,
+		`{"requird":["a"]}`:                                     `at /requird: "requird" is no keyword of JSON Schema; did you mean "required"?`,
+		`{"items":{"enums":[1]}}`:                               `at /items/enums: "enums" is no keyword`,
+		`{"$defs":{"a/b":{"defs":{}}}}`:                         `at /$defs/a~1b/defs: "defs" is no keyword of JSON Schema; did you mean "$defs"?`,
+		`{"required":"a"}`:                                      `at /required: required is no list of names`,
+		`{"enum":[]}`:                                           `at /enum: enum is no list of values`,
+		`{"oneOf":{"type":"string"}}`:                           `at /oneOf: oneOf is no list`,
+		`{"anyOf":[{},{"minLength":-1}]}`:                       `at /anyOf/1/minLength: minLength -1 is no whole number from 0`,
+		`{"maximum":"3"}`:                                       `at /maximum: maximum "3" is no number`,
+		`{"pattern":1}`:                                         `at /pattern: pattern 1 is no text`,
+		`{"uniqueItems":1}`:                                     `at /uniqueItems: uniqueItems 1 is neither true nor false`,
+		`{"properties":{"a":{"type":"integer","default":"x"}}}`: `default`,
+	} {
+		_, err := schema.Compile([]byte(spec))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "anonymous") {
+			t.Errorf("%s: %v", spec, err)
+		}
+	}
+	// Annotations, and properties of any name, are nobody's mistake.
+	for _, spec := range []string{
+		`true`, `{"id":"x","note":1,"titel":"x","x-order":2,"examples":[1],"properties":{"requird":{},"enums":{},"item":true}}`,
+		`{"items":[{"type":"string"}],"additionalItems":false}`, `{"type":["string","null"],"const":null,"if":{},"then":{},"else":false}`,
+	} {
+		if _, err := schema.Compile([]byte(spec)); err != nil {
+			t.Errorf("%s: %v", spec, err)
+		}
+	}
+}
+
 func TestProblemsAreFew(t *testing.T) {
 	value := `[` + strings.TrimSuffix(strings.Repeat(`"x",`, 1000), ",") + `]`
 	if got := strings.Count(problems(t, `{"items":{"type":"integer"}}`, value), "\n") + 1; got != 10 {

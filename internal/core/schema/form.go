@@ -16,7 +16,12 @@ type Flaw struct {
 	What string
 }
 
-func (f *Flaw) Error() string { return Problem(*f).String() }
+func (f *Flaw) Error() string {
+	if f.At == "" {
+		return f.What
+	}
+	return f.What + " (at " + f.At + ")"
+}
 
 var typeNames = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
 
@@ -55,7 +60,7 @@ func form(v any, at string) *Flaw {
 		switch check := keywords[name]; {
 		case check != nil:
 			if what := check(value); what != "" {
-				flaw = &Flaw{below, name + " " + what}
+				flaw = &Flaw{below, strconv.Quote(name) + " " + what}
 			}
 		case isList && slices.Contains(holdList, name):
 			for i, part := range list {
@@ -64,9 +69,9 @@ func form(v any, at string) *Flaw {
 		case slices.Contains(holdOne, name):
 			flaw = form(value, below)
 		case slices.Contains(holdList, name):
-			flaw = &Flaw{below, name + " is no list; write a list of schemas"}
+			flaw = &Flaw{below, strconv.Quote(name) + " " + cant(value, "a list of schemas")}
 		case slices.Contains(holdMap, name) && !isMap:
-			flaw = &Flaw{below, name + " is no map; write a map of names to schemas"}
+			flaw = &Flaw{below, strconv.Quote(name) + " " + cant(value, "a map of names to schemas")}
 		case slices.Contains(holdMap, name):
 			for _, part := range slices.Sorted(maps.Keys(named)) {
 				flaw = first(flaw, func() *Flaw { return form(named[part], below+"/"+pointerName(part)) })
@@ -107,6 +112,23 @@ func suggested(v any) string {
 	return "string"
 }
 
+// kind is what a value is, with its article.
+func kind(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case float64:
+		return "a number"
+	case []any:
+		return "an array"
+	case map[string]any:
+		return "an object"
+	}
+	return "a " + typeOf(v)
+}
+
+func cant(v any, instead string) string { return "can't be " + kind(v) + "; write " + instead }
+
 func typeFlaw(v any) string {
 	list, ok := v.([]any)
 	if !ok {
@@ -114,54 +136,61 @@ func typeFlaw(v any) string {
 	}
 	for _, one := range list {
 		if name, ok := one.(string); !ok || !slices.Contains(typeNames, name) {
-			return show(one) + " is none of " + strings.Join(typeNames, ", ")
+			return "can't be " + show(one) + "; write one of " + strings.Join(typeNames, ", ")
 		}
 	}
 	if len(list) == 0 {
-		return "is an empty list; name a type"
+		return "can't be an empty list; name a type"
 	}
 	return ""
 }
 
 func namesFlaw(v any) string {
 	list, ok := v.([]any)
-	if !ok || slices.ContainsFunc(list, func(one any) bool { _, isText := one.(string); return !isText }) {
-		return "is no list of names; write one such as [name]"
+	if !ok {
+		return cant(v, "a list of names")
+	}
+	for _, one := range list {
+		if _, isText := one.(string); !isText {
+			return "can't hold " + kind(one) + "; write a list of names"
+		}
 	}
 	return ""
 }
 
 func enumFlaw(v any) string {
-	if list, ok := v.([]any); !ok || len(list) == 0 {
-		return "is no list of values; write one such as [a, b]"
+	if list, ok := v.([]any); !ok {
+		return cant(v, "a list of values")
+	} else if len(list) == 0 {
+		return "can't be an empty list; write the values"
 	}
 	return ""
 }
 
 func numberFlaw(v any) string {
 	if _, ok := v.(float64); !ok {
-		return show(v) + " is no number"
+		return cant(v, "a number")
 	}
 	return ""
 }
 
 func countFlaw(v any) string {
 	if n, ok := v.(float64); !ok || n < 0 || n != math.Trunc(n) {
-		return show(v) + " is no whole number from 0"
+		return "can't be " + show(v) + "; write a whole number from 0"
 	}
 	return ""
 }
 
 func boolFlaw(v any) string {
 	if _, ok := v.(bool); !ok {
-		return show(v) + " is neither true nor false"
+		return cant(v, "true or false")
 	}
 	return ""
 }
 
 func textFlaw(v any) string {
 	if _, ok := v.(string); !ok {
-		return show(v) + " is no text"
+		return cant(v, "a text")
 	}
 	return ""
 }

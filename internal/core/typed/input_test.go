@@ -96,6 +96,8 @@ func TestFillPath(t *testing.T) {
 	for _, c := range []struct{ pattern, value, path, glob string }{
 		{"a/{{x}}/b", `"3"`, "a/3/b", ""},
 		{"a/{{x}}/b", `7`, "a/7/b", ""},
+		{"a/{{input.x}}/b", `7`, "a/7/b", ""},
+		{"a/{{input.y}}/b", `7`, "", ""},
 		{"a/{{x}}", `"b/c"`, "a/b/c", ""},
 		{"a/{{x}}", `"v1..v2"`, "a/v1..v2", ""},
 		{"a/{{x}}-*.md", `"[1]*?{a,b}"`, "a/[1]*?{a,b}-*.md", `a/\[1\]\*\?\{a\,b\}-*.md`},

@@ -132,6 +132,11 @@ func specOf(q goclaw.SpawnRequest, w definition.Worker) (*definition.Spec, error
 		if spec.Input, err = typed.Input(spec.Typed.Input, q.Input); err != nil {
 			return nil, fmt.Errorf("input of %s: %w", w.Definition.Name, err)
 		}
+		for _, a := range spec.Typed.Artifacts {
+			if _, err := typed.FillGlob(a.Path, spec.Input); err != nil {
+				return nil, fmt.Errorf("%s: an artifact that it declares: %w", spec.Path, err)
+			}
+		}
 	}
 	if len(q.OutputSchema) > 0 {
 		if _, err := schema.Compile(q.OutputSchema); err != nil {

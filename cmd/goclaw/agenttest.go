@@ -38,7 +38,7 @@ func (c *cli) testAgent() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in, err := jsonFlag("--input", input)
+			in, err := c.jsonFlag("--input", input)
 			if err != nil {
 				return err
 			}
@@ -48,7 +48,7 @@ func (c *cli) testAgent() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&agent, "agent", config.DefaultAgent, "ID of the agent whose worker it is")
-	cmd.Flags().StringVar(&input, "input", "", "JSON that the definition asks for")
+	cmd.Flags().StringVar(&input, "input", "", "JSON that the definition asks for, @FILE, or - for standard input")
 	cmd.Flags().StringVar(&extra, "context", "", "TEXT that the worker would otherwise have to find out")
 	return cmd
 }

@@ -25,7 +25,8 @@ func (c *cli) contextCommand() *cobra.Command {
 			if (run != "" && sent != "") || about != "" && (session != "" || cmd.Flags().Changed("agent")) {
 				return usagef("a run has its own session; give --run or --as-sent alone")
 			}
-			if _, err := jsonFlag("--input", input); err != nil {
+			in, err := c.jsonFlag("--input", input)
+			if err != nil {
 				return err
 			}
 			if about != "" && definition != "" || input != "" && definition == "" {
@@ -42,7 +43,7 @@ func (c *cli) contextCommand() *cobra.Command {
 				if sent != "" {
 					return c.printSent(ctx, l, sent, step)
 				}
-				q := goclaw.ContextQuery{Session: key, Definition: definition, Input: input}
+				q := goclaw.ContextQuery{Session: key, Definition: definition, Input: string(in)}
 				if run != "" {
 					q = goclaw.ContextQuery{Run: run}
 				}
@@ -64,7 +65,7 @@ func (c *cli) contextCommand() *cobra.Command {
 	f.StringVar(&session, "session", "", "KEY of the session")
 	f.StringVar(&run, "run", "", "ID of a run: what it was shown")
 	f.StringVar(&definition, "definition", "", "NAME of a definition: what a worker would be shown, with its slices")
-	f.StringVar(&input, "input", "", "JSON that the definition asks for")
+	f.StringVar(&input, "input", "", "JSON that the definition asks for, @FILE, or - for standard input")
 	f.BoolVar(&text, "text", false, "print the sections' texts")
 	f.StringVar(&sent, "as-sent", "", "ID of a run (or KEY of a session): print the body of its last request to the model, byte for byte")
 	f.IntVar(&step, "step", 0, "with --as-sent: which model call of the run, from 1 (default: the last)")

@@ -58,7 +58,7 @@ func (c *cli) runFlow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in, err := jsonFlag("--input", input)
+			in, err := c.jsonFlag("--input", input)
 			if err != nil {
 				return err
 			}
@@ -73,7 +73,7 @@ func (c *cli) runFlow() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&agent, "agent", config.DefaultAgent, "ID of the agent on whose behalf it runs")
 	cmd.Flags().StringVar(&session, "session", "", "KEY of the session (default: the agent's main session)")
-	cmd.Flags().StringVar(&input, "input", "", "JSON that the flow asks for")
+	cmd.Flags().StringVar(&input, "input", "", "JSON that the flow asks for, @FILE, or - for standard input")
 	cmd.Flags().BoolVar(&detach, "detach", false, "don't wait for its end")
 	return cmd
 }

@@ -53,7 +53,7 @@ func (c *cli) runCommand() *cobra.Command {
 				return err
 			}
 			if definition != "" {
-				in, err := jsonFlag("--input", input)
+				in, err := c.jsonFlag("--input", input)
 				if err != nil {
 					return err
 				}
@@ -70,7 +70,7 @@ func (c *cli) runCommand() *cobra.Command {
 	cmd.Flags().StringVar(&agent, "agent", "main", "ID of the agent to talk to")
 	cmd.Flags().StringVar(&session, "session", "", "KEY of the session (default: the agent's main session)")
 	cmd.Flags().StringVar(&definition, "agent-definition", "", "NAME of a worker's definition: run it alone, with MESSAGE as its task")
-	cmd.Flags().StringVar(&input, "input", "", "JSON that the definition asks for")
+	cmd.Flags().StringVar(&input, "input", "", "JSON that the definition asks for, @FILE, or - for standard input")
 	cmd.Flags().BoolVar(&wait, "wait", false, "stay until every worker is announced and answered")
 	return cmd
 }

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"os"
 	"strings"
 	"time"
 
@@ -50,10 +53,10 @@ func (c *cli) spawnWorker() *cobra.Command {
 				return err
 			}
 			q.Model = c.model
-			if q.Input, err = jsonFlag("--input", input); err != nil {
+			if q.Input, err = c.jsonFlag("--input", input); err != nil {
 				return err
 			}
-			if q.OutputSchema, err = jsonFlag("--output-schema", outputSchema); err != nil {
+			if q.OutputSchema, err = c.jsonFlag("--output-schema", outputSchema); err != nil {
 				return err
 			}
 			return c.spawn(cmd.Context(), key, q, wait)
@@ -65,8 +68,8 @@ func (c *cli) spawnWorker() *cobra.Command {
 	f.StringVar(&q.Context, "context", "", "TEXT that the worker would otherwise have to find out")
 	f.StringVar(&q.Thinking, "thinking", "", "off, low, medium or high")
 	f.StringVar(&q.Agent, "agent", "", "NAME of the worker's definition (goclaw agents list)")
-	f.StringVar(&input, "input", "", "JSON that the definition asks for")
-	f.StringVar(&outputSchema, "output-schema", "", "JSON Schema that the answer must fit")
+	f.StringVar(&input, "input", "", "JSON that the definition asks for, @FILE, or - for standard input")
+	f.StringVar(&outputSchema, "output-schema", "", "JSON Schema that the answer must fit, @FILE, or - for standard input")
 	f.StringVar(&q.AgentID, "agent-id", "", "ID of the configured agent as which it works (default: the session's)")
 	f.StringVar((*string)(&q.Cleanup), "cleanup", "", "keep or delete its transcript once its result was announced (default keep)")
 	f.IntVar(&timeout, "timeout", 0, "end it after this many seconds, 0 for none (default: the configured time)")
@@ -76,15 +79,45 @@ func (c *cli) spawnWorker() *cobra.Command {
 	return cmd
 }
 
-// jsonFlag is the JSON that a flag holds, nil if it is not given.
-func jsonFlag(flag, text string) (json.RawMessage, error) {
-	if text == "" {
+// jsonFlag is the JSON that a flag holds, nil if it is not given: as it is, of
+// @FILE, or of standard input for "-".
+func (c *cli) jsonFlag(flag, text string) (json.RawMessage, error) {
+	from, what := io.Reader(strings.NewReader(text)), flag
+	switch name, isFile := strings.CutPrefix(text, "@"); {
+	case text == "":
 		return nil, nil
+	case text == "-":
+		from, what = c.Stdin, flag+": standard input"
+	case isFile:
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, usagef("%s: %s can't be read: %w", flag, name, reason(err))
+		}
+		defer file.Close()
+		from, what = file, flag+": "+name
 	}
-	if !json.Valid([]byte(text)) {
-		return nil, usagef("%s is no JSON: %s", flag, text)
+	raw, err := io.ReadAll(io.LimitReader(from, maxMessage+1))
+	raw = bytes.TrimSpace(bytes.TrimPrefix(raw, []byte("\uFEFF")))
+	var v json.RawMessage
+	switch bad := json.Unmarshal(raw, &v); {
+	case err != nil:
+		return nil, usagef("%s can't be read: %w", what, reason(err))
+	case len(raw) > maxMessage:
+		return nil, usagef("%s is longer than %d MiB; put it into a file of the workspace and name that", what, maxMessage>>20)
+	case len(raw) == 0:
+		return nil, usagef("%s is empty; it is read once, by MESSAGE or by a flag", what)
+	case bad != nil:
+		return nil, usagef("%s is no JSON: %w%s", what, bad, jsonHint(raw))
 	}
-	return json.RawMessage(text), nil
+	return raw, nil
+}
+
+// jsonHint helps with what shells do to quotes.
+func jsonHint(raw []byte) string {
+	if bytes.HasPrefix(raw, []byte("{")) && !bytes.Contains(raw, []byte(`"`)) {
+		return "; put it into single quotes, as in '{\"goal\": \"…\"}'"
+	}
+	return ""
 }
 
 // complete offers a flag's values to the shell.

@@ -96,7 +96,7 @@ type Slice struct {
 type Output struct {
 	Format  string          // xml or json
 	Tag     string          // root of xml
-	Schema  json.RawMessage // of json; nil: any
+	Schema  json.RawMessage `json:",omitempty"` // of json; nil: any
 	Stop    []string
 	Retries int
 }

@@ -2,10 +2,12 @@ package definition
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"goclaw"
@@ -98,11 +100,30 @@ func (p *parser) schema(f frontmatter.Field) json.RawMessage {
 	if err == nil {
 		_, err = schema.Compile(raw)
 	}
-	if err != nil {
+	var flaw *schema.Flaw
+	switch {
+	case errors.As(err, &flaw):
+		p.at(LevelError, below(f.Value, flaw.At), fmt.Sprintf("%s is no valid JSON Schema: %s", f.Key, flaw.What), "see json-schema.org")
+		return nil
+	case err != nil:
 		p.at(LevelError, f.Value, fmt.Sprintf("%s is no valid JSON Schema: %v", f.Key, err), "see json-schema.org")
 		return nil
 	}
 	return raw
+}
+
+// below finds the part of a value that a JSON pointer means; where it ends
+// early, the last part on its way.
+func below(v frontmatter.Value, pointer string) frontmatter.Value {
+	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		key := strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+		if f, ok := v.Field(key); ok {
+			v = f.Value
+		} else if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(v.Items) {
+			v = v.Items[i]
+		}
+	}
+	return v
 }
 
 func (p *parser) slice(v frontmatter.Value) {

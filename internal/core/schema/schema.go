@@ -24,8 +24,13 @@ var versions = [...]string{
 }
 
 // Compile reads a JSON Schema. It must stand for itself: references lead to
-// other parts of it. One that a validation could follow without end is refused.
+// other parts of it. One that a validation could follow without end is refused,
+// and so is a default that its own schema refuses. The error wraps a *Flaw where
+// a keyword is misspelt or has a value of the wrong kind.
 func Compile(raw []byte) (*Schema, error) {
+	if err := checkForm(raw); err != nil {
+		return nil, fmt.Errorf("JSON Schema: %w", err)
+	}
 	var s jsonschema.Schema
 	if err := json.Unmarshal(raw, &s); err != nil {
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
@@ -42,7 +47,10 @@ func Compile(raw []byte) (*Schema, error) {
 	}
 	r, err := s.Resolve(nil)
 	if err != nil {
-		return nil, fmt.Errorf("JSON Schema: %w", err)
+		return nil, fmt.Errorf("JSON Schema: %s", plainly(err))
+	}
+	if _, err := s.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true}); err != nil {
+		return nil, fmt.Errorf("JSON Schema: a default does not fit its schema: %s", plainly(err))
 	}
 	return &Schema{resolved: r, root: &s}, nil
 }
@@ -173,6 +181,14 @@ func Near(a, b string) bool {
 		return true
 	}
 	return i+1 < len(x) && x[i] == y[i+1] && x[i+1] == y[i] && slices.Equal(x[i+2:], y[i+2:])
+}
+
+// plainly is an error of the library without what only the library knows.
+func plainly(err error) string {
+	return oneLine(strings.NewReplacer(
+		"validated against both <anonymous schema> and <anonymous schema>", "it fits more than one of the alternatives, and must fit exactly one",
+		"jsonschema.Schema: ", "", "<anonymous schema>: ", "", "<anonymous schema>", "a part of the schema",
+	).Replace(err.Error()))
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

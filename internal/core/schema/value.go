@@ -41,7 +41,7 @@ func (s *Schema) Problems(value any) []Problem {
 	f.look(s.root, value, "")
 	if len(f.found) == 0 {
 		// A keyword that the finder doesn't know; the library names it.
-		return []Problem{{What: clip(oneLine(err.Error()), 400)}}
+		return []Problem{{What: clip(plainly(err), 400)}}
 	}
 	return f.found
 }

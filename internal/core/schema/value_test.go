@@ -57,6 +57,51 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+func TestOneOfFitsTwice(t *testing.T) {
+	got := problems(t, `{"oneOf":[{"required":["a"]},{"required":["b"]}]}`, `{"a":1,"b":2}`)
+	if !strings.Contains(got, "fits more than one of the alternatives") || strings.Contains(got, "anonymous") {
+		t.Errorf("%q", got)
+	}
+}
+
+// What would let anything pass, or be told in the library's words, is named
+// with its place.
+func TestFlaws(t *testing.T) {
+	for spec, want := range map[string]string{
+		`null`:            `null is no schema; write a map such as {type: string}`,
+		`{"type":"text"}`: `"type" can't be "text"; write one of array, boolean, integer, null, number, object, string (at /type)`,
+		`{"properties":{"a":{"type":["string","nil"]}}}`:        `"type" can't be "nil"; write one of`,
+		`{"properties":{"a":"integer"}}`:                        `"integer" is no schema; write a map such as {type: integer} (at /properties/a)`,
+		`{"properties":["a"]}`:                                  `"properties" can't be an array; write a map of names to schemas (at /properties)`,
+		`{"requird":["a"]}`:                                     `"requird" is no keyword of JSON Schema; did you mean "required"? (at /requird)`,
+		`{"items":{"enums":[1]}}`:                               `"enums" is no keyword of JSON Schema; did you mean "enum"? (at /items/enums)`,
+		`{"$defs":{"a/b":{"defs":{}}}}`:                         `did you mean "$defs"? (at /$defs/a~1b/defs)`,
+		`{"required":"a"}`:                                      `"required" can't be a string; write a list of names`,
+		`{"required":[1]}`:                                      `"required" can't hold a number`,
+		`{"enum":[]}`:                                           `"enum" can't be an empty list`,
+		`{"oneOf":{"type":"string"}}`:                           `"oneOf" can't be an object; write a list of schemas`,
+		`{"anyOf":[{},{"minLength":-1}]}`:                       `"minLength" can't be -1; write a whole number from 0 (at /anyOf/1/minLength)`,
+		`{"maximum":"3"}`:                                       `"maximum" can't be a string; write a number`,
+		`{"pattern":1}`:                                         `"pattern" can't be a number; write a text`,
+		`{"uniqueItems":1}`:                                     `"uniqueItems" can't be a number; write true or false`,
+		`{"properties":{"a":{"type":"integer","default":"x"}}}`: `a default does not fit its schema: `,
+	} {
+		_, err := schema.Compile([]byte(spec))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "anonymous") {
+			t.Errorf("%s: %v", spec, err)
+		}
+	}
+	// Annotations, and properties of any name, are nobody's mistake.
+	for _, spec := range []string{
+		`true`, `{"id":"x","note":1,"titel":"x","x-order":2,"examples":[1],"properties":{"requird":{},"enums":{},"item":true}}`,
+		`{"items":[{"type":"string"}],"additionalItems":false}`, `{"type":["string","null"],"const":null,"if":{},"then":{},"else":false}`,
+	} {
+		if _, err := schema.Compile([]byte(spec)); err != nil {
+			t.Errorf("%s: %v", spec, err)
+		}
+	}
+}
+
 func TestProblemsAreFew(t *testing.T) {
 	value := `[` + strings.TrimSuffix(strings.Repeat(`"x",`, 1000), ",") + `]`
 	if got := strings.Count(problems(t, `{"items":{"type":"integer"}}`, value), "\n") + 1; got != 10 {

@@ -5,16 +5,17 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 var (
-	placeholder = regexp.MustCompile(`\{\{\s*([A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z_][A-Za-z0-9_-]*)*)\s*\}\}`)
+	placeholder = regexp.MustCompile(`\{\{\s*([A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*)\s*\}\}`)
 	patternMeta = regexp.MustCompile(`[*?\[\]{}!\\]`)
 )
 
-// fill puts values of the input in the place of {{name}}, {{name.of.it}} or
-// {{input.name}}. In a glob they are taken literally.
+// fill puts values of the input in the place of {{name}}, {{name.of.it}},
+// {{list.0}} or {{input.name}}. In a glob they are taken literally.
 func (a *assembler) fill(text string, glob bool) (string, error) {
 	var failed error
 	const open, shut = "\x00", "\x01" // stand for what is no placeholder
@@ -79,11 +80,20 @@ func (a *assembler) lookup(name string) (any, bool) {
 
 func dig(v any, keys []string) (any, bool) {
 	for _, key := range keys {
-		object, ok := v.(map[string]any)
-		if !ok {
-			return nil, false
-		}
-		if v, ok = object[key]; !ok {
+		switch in := v.(type) {
+		case map[string]any:
+			below, ok := in[key]
+			if !ok {
+				return nil, false
+			}
+			v = below
+		case []any:
+			i, err := strconv.Atoi(key)
+			if err != nil || i < 0 || i >= len(in) {
+				return nil, false
+			}
+			v = in[i]
+		default:
 			return nil, false
 		}
 	}

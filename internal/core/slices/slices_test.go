@@ -89,6 +89,8 @@ func TestAssemble(t *testing.T) {
 		"tagged":                      {[]definition.Slice{{File: ".planning/PROJECT.md", Tag: "vision"}}, `{}`, sources{"vision .planning/PROJECT.md"}, ""},
 		"glob":                        {[]definition.Slice{{Glob: ".planning/phases/{{phase}}/*-CONTEXT.md", Tag: "c"}}, `{"phase": 1}`, sources{"c .planning/phases/1/01-CONTEXT.md", "c .planning/phases/1/02-CONTEXT.md"}, ""},
 		"glob, untagged":              {[]definition.Slice{{Glob: ".planning/phases/{{ input.phase }}/01*"}}, `{"phase": "1"}`, sources{"file_01_context .planning/phases/1/01-CONTEXT.md"}, ""},
+		"item of a list":              {[]definition.Slice{{Glob: ".planning/phases/{{of.0.phase}}/01*", Tag: "c"}}, `{"of": [{"phase": 1}]}`, sources{"c .planning/phases/1/01-CONTEXT.md"}, ""},
+		"no item of a list":           {[]definition.Slice{{File: "{{of.1}}"}}, `{"of": ["x"]}`, nil, "the input has no field of.1"},
 		"value is no pattern":         {[]definition.Slice{{Glob: ".planning/phases/{{phase}}/*"}}, `{"phase": "*"}`, nil, "no such file"},
 		"value with brackets":         {[]definition.Slice{{Glob: "app/{{id}}/*"}}, `{"id": "[id]"}`, sources{"page app/[id]/page.tsx"}, ""},
 		"traversal":                   {[]definition.Slice{{File: ".planning/{{phase}}/x"}}, `{"phase": "../.."}`, nil, `d.md:3:5: slice file .planning/{{phase}}/x: {{phase}} is "../.."`},

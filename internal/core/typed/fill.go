@@ -116,11 +116,21 @@ func fill(text string, input json.RawMessage, write func(name string, v any) (st
 	return filled, missing, failed
 }
 
-// field finds a value by a dotted name.
+// field finds a value by a dotted name; input. may stand before it.
 func field(v any, name string) (any, bool) {
 	if !fieldName.MatchString(name) {
 		return nil, false
 	}
+	if found, ok := dig(v, name); ok {
+		return found, true
+	}
+	if rest, ok := strings.CutPrefix(name, "input."); ok {
+		return dig(v, rest)
+	}
+	return nil, false
+}
+
+func dig(v any, name string) (any, bool) {
 	for part := range strings.SplitSeq(name, ".") {
 		switch in := v.(type) {
 		case map[string]any:

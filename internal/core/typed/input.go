@@ -9,25 +9,38 @@ import (
 	"goclaw/internal/core/schema"
 )
 
-// CheckInput holds an input against a definition's input schema; an empty
-// schema takes anything, an empty input is an empty object. Names that the
-// schema leaves open are allowed, unless one looks like a misspelt field. The
-// error is one line with JSON pointers.
-func CheckInput(form, input json.RawMessage) error {
+// Input is an input that fits a definition's input schema, with the defaults of
+// fields that it leaves out. An empty schema takes anything, an empty input is an
+// empty object. Names that the schema leaves open are allowed, unless one looks
+// like a misspelt field. The error is one line with JSON pointers.
+func Input(form, input json.RawMessage) (json.RawMessage, error) {
+	given := input
 	missing := len(bytes.TrimSpace(input)) == 0
 	if missing {
-		input = json.RawMessage(`{}`)
+		given = json.RawMessage(`{}`)
 	}
-	value, err := decode(input)
+	value, err := decode(given)
 	if err != nil {
-		return fmt.Errorf("the input is no JSON (%w); send it again as one JSON value", err)
+		return nil, fmt.Errorf("the input is no JSON (%w); send it again as one JSON value", err)
 	}
 	if len(form) == 0 {
-		return nil
+		return input, nil
 	}
 	s, err := schema.Compile(form)
 	if err != nil {
-		return fmt.Errorf("the definition's input: %w; mend the definition", err)
+		return nil, fmt.Errorf("the definition's input: %w; mend the definition", err)
+	}
+	exact, err := decodeExact(given)
+	if err != nil {
+		return nil, fmt.Errorf("the input is no JSON (%w); send it again as one JSON value", err)
+	}
+	if s.Complete(exact) {
+		if input, err = canonical(exact); err == nil {
+			value, err = decode(input)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the input with its defaults: %w", err)
+		}
 	}
 	found := lines(s.Problems(value))
 	if fields, ok := value.(map[string]any); ok {
@@ -37,11 +50,11 @@ func CheckInput(form, input json.RawMessage) error {
 	}
 	switch {
 	case len(found) == 0:
-		return nil
+		return input, nil
 	case missing:
-		return fmt.Errorf("the input is missing, and this definition needs one: %s; send it as input", few(found))
+		return nil, fmt.Errorf("the input is missing, and this definition needs one: %s; send it as input", few(found))
 	}
-	return fmt.Errorf("the input does not fit the definition's input schema: %s; mend the input", few(found))
+	return nil, fmt.Errorf("the input does not fit the definition's input schema: %s; mend the input", few(found))
 }
 
 // maxTold is how many problems are told at once.

@@ -14,7 +14,7 @@ import (
 const phaseForm = `{"type":"object","required":["phase"],"properties":{"phase":{"type":"string","minLength":1},"limit":{"type":"integer"},
  "tags":{"type":"array","items":{"type":"string"}}}}`
 
-func TestCheckInput(t *testing.T) {
+func TestInput(t *testing.T) {
 	for _, c := range []struct{ form, input, problem string }{
 		{phaseForm, `{"phase":"3"}`, ""},
 		{phaseForm, `{"phase":"3","goal":"another field"}`, ""},
@@ -29,8 +29,10 @@ func TestCheckInput(t *testing.T) {
 		{`{"$ref":"#"}`, `{}`, "mend the definition"},
 		{`{}`, strings.Repeat("[", 200) + strings.Repeat("]", 200), "deeper than 100"},
 	} {
-		err := typed.CheckInput(json.RawMessage(c.form), json.RawMessage(c.input))
+		got, err := typed.Input(json.RawMessage(c.form), json.RawMessage(c.input))
 		switch {
+		case err == nil && string(got) != c.input:
+			t.Errorf("%s became %s", c.input, got)
 		case c.problem == "" && err != nil:
 			t.Errorf("%s: %v", c.input, err)
 		case c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)):
@@ -38,6 +40,29 @@ func TestCheckInput(t *testing.T) {
 		case err != nil && strings.Contains(err.Error(), "\n"):
 			t.Errorf("%s: more than one line: %q", c.input, err)
 		}
+	}
+}
+
+// Fields that are left out get their defaults, and those are there for what the
+// definition makes of the input.
+func TestInputDefaults(t *testing.T) {
+	const form = `{"type":"object","required":["n"],"$defs":{"size":{"type":"string","default":"big"}},"allOf":[{"properties":{"also":{"default":null}}}],
+ "properties":{"n":{"type":"integer","default":12345678901234567890},"of":{"type":"object","properties":{"size":{"$ref":"#/$defs/size"}}},
+ "list":{"type":"array","items":{"properties":{"x":{"default":[1]}}}},"self":{"$ref":"#"},"either":{"anyOf":[{"properties":{"x":{"default":1}}}]}}}`
+	for input, want := range map[string]string{
+		``:        `{"also":null,"n":12345678901234567890}`,
+		`{"n":1}`: `{"also":null,"n":1}`,
+		`{"n":1,"also":2,"of":{},"list":[{},{"x":2},3],"either":{}}`: `{"also":2,"either":{},"list":[{"x":[1]},{"x":2},3],"n":1,"of":{"size":"big"}}`,
+		`{"n":1,"also":2,"self":{"self":{"also":1}}}`:                `{"also":2,"n":1,"self":{"also":null,"n":12345678901234567890,"self":{"also":1,"n":12345678901234567890}}}`,
+		`{"n":1,"also":2}`: `{"n":1,"also":2}`,
+	} {
+		got, err := typed.Input(json.RawMessage(form), json.RawMessage(input))
+		if err != nil || string(got) != want {
+			t.Errorf("%s: %s, %v", input, got, err)
+		}
+	}
+	if _, err := typed.Input(json.RawMessage(form), json.RawMessage(`{"n":"x"}`)); err == nil || !strings.Contains(err.Error(), "at /n: want integer, got string") {
+		t.Errorf("%v", err)
 	}
 }
 
@@ -71,6 +96,8 @@ func TestFillPath(t *testing.T) {
 	for _, c := range []struct{ pattern, value, path, glob string }{
 		{"a/{{x}}/b", `"3"`, "a/3/b", ""},
 		{"a/{{x}}/b", `7`, "a/7/b", ""},
+		{"a/{{input.x}}/b", `7`, "a/7/b", ""},
+		{"a/{{input.y}}/b", `7`, "", ""},
 		{"a/{{x}}", `"b/c"`, "a/b/c", ""},
 		{"a/{{x}}", `"v1..v2"`, "a/v1..v2", ""},
 		{"a/{{x}}-*.md", `"[1]*?{a,b}"`, "a/[1]*?{a,b}-*.md", `a/\[1\]\*\?\{a\,b\}-*.md`},

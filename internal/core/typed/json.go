@@ -3,6 +3,7 @@ package typed
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,7 +28,10 @@ func (s *scanner) pieces(findings bool) []piece {
 	from := len(s.text) - len(strings.TrimLeft(s.text, "\ufeff \t\r\n"))
 	if end := s.value(from); end > 0 && strings.TrimSpace(s.text[end:]) == "" {
 		return []piece{{span{from, end}, true}}
+	} else if end == 0 && s.single(from) {
+		s.torn[from] = true
 	}
+	lastFence := strings.LastIndex(s.text, fenceEnd)
 	var out []piece
 	for i := 0; ; {
 		n := strings.IndexAny(s.text[i:], "<`{[")
@@ -58,8 +62,18 @@ func (s *scanner) pieces(findings bool) []piece {
 			continue
 		}
 		i = max(i+1, at)
+		// What stands in a broken value is a part of an answer, not the answer.
+		switch {
+		case fenced && i <= lastFence:
+			i += strings.Index(s.text[i:], fenceEnd)
+		case s.torn[at]:
+			i = s.past(at)
+		}
 	}
 }
+
+// fenceEnd begins the line that closes a fence.
+const fenceEnd = "\n```"
 
 // fence returns where the content of a fence marked json at i begins.
 func (s *scanner) fence(i int) (int, bool) {
@@ -94,7 +108,7 @@ func parseJSON(o definition.Output, findings bool, reply string) (Answer, []stri
 	s := newScanner(reply)
 	found := best(s.pieces(findings))
 	if len(found) == 0 {
-		return Answer{}, []string{missing(reply)}
+		return Answer{}, []string{s.missing()}
 	}
 	var first []string
 	for i, p := range found {
@@ -116,12 +130,28 @@ func compiled(form json.RawMessage) (*schema.Schema, error) {
 	return schema.Compile(form)
 }
 
-// missing words that there is no JSON in a reply.
-func missing(reply string) string {
-	if strings.ContainsAny(reply, "{[") {
-		return "there is no complete JSON value in the reply: it is cut off, or not valid"
+// missing words that there is no JSON in the text, and what is wrong with the
+// first that looks like it.
+func (s *scanner) missing() string {
+	at := strings.IndexAny(s.text, "{[")
+	if at < 0 {
+		return "there is no JSON in the reply"
 	}
-	return "there is no JSON in the reply"
+	for torn := range s.torn {
+		if !s.torn[at] || torn < at {
+			at = torn
+		}
+	}
+	what := "there is no complete JSON value in the reply: it is cut off, or not valid"
+	var v any
+	d := json.NewDecoder(strings.NewReader(s.text[at:]))
+	err := d.Decode(&v)
+	var wrong *json.SyntaxError
+	if errors.As(err, &wrong) && wrong.Offset > 0 {
+		line := 1 + strings.Count(s.text[:min(len(s.text), at+int(wrong.Offset)-1)], "\n")
+		what += fmt.Sprintf(" (line %d: %v)", line, err)
+	}
+	return what
 }
 
 // verdict is a value that fits the schema.

@@ -7,12 +7,13 @@ import "strings"
 // however many attempts lead there.
 type scanner struct {
 	text      string
-	ends      map[int]int // of a { or [: the end of its value, 0 if none is there
-	lastClose int         // where the last </findings> begins, -1 if there is none
+	ends      map[int]int  // of a { or [: the end of its value, 0 if none is there
+	torn      map[int]bool // of a { or [: its value breaks off behind some of its parts
+	lastClose int          // where the last </findings> begins, -1 if there is none
 }
 
 func newScanner(text string) *scanner {
-	return &scanner{text: text, ends: map[int]int{}, lastClose: strings.LastIndex(text, findingsClose)}
+	return &scanner{text: text, ends: map[int]int{}, torn: map[int]bool{}, lastClose: strings.LastIndex(text, findingsClose)}
 }
 
 // expect is what may come next within a list or an object.
@@ -42,44 +43,54 @@ func (s *scanner) value(i int) int {
 	}
 }
 
+// nest is a list or an object that is being read.
+type nest struct {
+	at    int
+	begun bool // it has a part
+	on    bool // and a comma behind it
+}
+
 // container returns the end of the object or list that begins at start.
 func (s *scanner) container(start int) int {
 	if end, known := s.ends[start]; known {
 		return end
 	}
-	open := []int{start}
+	open := []nest{{at: start}}
 	next := opening(s.text[start])
 	for i := start + 1; ; {
 		i = s.blank(i)
 		if i >= len(s.text) {
-			break
+			return s.fail(open, i)
 		}
+		in := &open[len(open)-1]
 		switch c := s.text[i]; {
-		case (c == '}' || c == ']') && closes(next, s.text[open[len(open)-1]], c):
+		case (c == '}' || c == ']') && closes(next, s.text[in.at], c):
 			i++
-			s.ends[open[len(open)-1]] = i
+			s.ends[in.at] = i
 			if open = open[:len(open)-1]; len(open) == 0 {
 				return i
 			}
+			open[len(open)-1].begun = true
 			next = aCommaOrEnd
 		case next == aCommaOrEnd && c == ',':
 			i++
-			next = aValue
-			if s.text[open[len(open)-1]] == '{' {
+			in.on, next = true, aValue
+			if s.text[in.at] == '{' {
 				next = aKey
 			}
 		case next == aColon && c == ':':
 			i++
 			next = aValue
 		case (next == aKey || next == aKeyOrEnd) && c == '"':
-			if i = s.quoted(i); i == 0 {
-				return s.fail(open)
+			end := s.quoted(i)
+			if end == 0 {
+				return s.fail(open, i)
 			}
-			next = aColon
+			i, next = end, aColon
 		case next == aValue || next == aValueOrEnd:
 			end, known := s.ends[i]
 			if !known && (c == '{' || c == '[') {
-				open, next = append(open, i), opening(c)
+				open, next = append(open, nest{at: i}), opening(c)
 				i++
 				continue
 			}
@@ -87,14 +98,14 @@ func (s *scanner) container(start int) int {
 				end = s.value(i)
 			}
 			if end == 0 {
-				return s.fail(open)
+				return s.fail(open, i)
 			}
 			i, next = end, aCommaOrEnd
+			in.begun = true
 		default:
-			return s.fail(open)
+			return s.fail(open, i)
 		}
 	}
-	return s.fail(open)
 }
 
 func opening(c byte) expect {
@@ -112,12 +123,52 @@ func closes(next expect, begun, c byte) bool {
 	return c == ']' && (next == aValueOrEnd || next == aCommaOrEnd)
 }
 
-// fail notes that the open containers are none.
-func (s *scanner) fail(open []int) int {
-	for _, at := range open {
-		s.ends[at] = 0
+// fail notes that the open containers are none, because of what stands at i. A
+// reader would still say that they are JSON, if broken, where one goes on behind
+// a part of it, or where the text or another one ends behind that part.
+func (s *scanner) fail(open []nest, i int) int {
+	over := i >= len(s.text) || s.text[i] == '}' || s.text[i] == ']'
+	for _, in := range open {
+		s.ends[in.at] = 0
+		if in.on || in.begun && over {
+			s.torn[open[0].at] = true
+		}
 	}
 	return 0
+}
+
+// single reports whether the text from i on can only be meant as one list or
+// object, though it is none.
+func (s *scanner) single(i int) bool {
+	first := s.at(i)
+	end := strings.TrimRight(s.text, " \t\r\n")
+	if first == '[' && strings.HasSuffix(end, "]") {
+		return strings.IndexByte(`{["`, s.at(s.blank(i+1))) >= 0
+	}
+	key := s.blank(i + 1)
+	if first != '{' || !strings.HasSuffix(end, "}") || s.at(key) != '"' {
+		return false
+	}
+	behind := s.quoted(key)
+	return behind > 0 && s.at(s.blank(behind)) == ':'
+}
+
+// past returns where what stands in the brackets at i ends, the end of the text
+// if they never close. Brackets in texts don't count.
+func (s *scanner) past(i int) int {
+	for deep := 0; i < len(s.text); i++ {
+		switch s.text[i] {
+		case '"':
+			i = max(i, s.quoted(i)-1)
+		case '{', '[':
+			deep++
+		case '}', ']':
+			if deep--; deep == 0 {
+				return i + 1
+			}
+		}
+	}
+	return i
 }
 
 // quoted returns the end of the string that begins at i, 0 if it is none.

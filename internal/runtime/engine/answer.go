@@ -83,7 +83,7 @@ func (j *job) answer(a *turn.Action, last []goclaw.Event) (back bool, err error)
 		return true, j.sendBack(last, goclaw.InputEvent{Message: typed.Repair(o, violation), Repair: true})
 	default:
 		a.State, a.Result = goclaw.StateFailed, reply.Message.PlainText()
-		a.Error = fmt.Sprintf("the answer has not the form that was asked for, also after %d corrections: %v; the result is the raw text", j.state.Repairs, violation)
+		a.Error = fmt.Sprintf("%v (%s; the result is the raw text)", violation, corrections(j.state.Repairs))
 		return false, nil
 	}
 	if back, err := j.remind(a, last); err != nil || back {
@@ -100,6 +100,17 @@ func (j *job) answer(a *turn.Action, last []goclaw.Event) (back bool, err error)
 	a.Findings = len(answer.Findings)
 	a.Artifacts = append(a.Artifacts, goclaw.ArtifactData{Name: findingsName, MediaType: "application/json", Data: raw})
 	return false, nil
+}
+
+// corrections words how often the answer went back.
+func corrections(n int) string {
+	switch n {
+	case 0:
+		return "retries is 0"
+	case 1:
+		return "after 1 correction"
+	}
+	return fmt.Sprintf("after %d corrections", n)
 }
 
 // sendBack has the model go on with what the runtime itself says of its reply.

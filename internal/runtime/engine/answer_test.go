@@ -36,7 +36,10 @@ func TestTypedAnswers(t *testing.T) {
 		"at once":  {object, "false", []string{`{"n": 7}`}, goclaw.StateCompleted, `{"n":7}`, "", false},
 		"chatter":  {object, "false", []string{"Sure! Here {it} is:\n```json\n{\"n\": 7}\n```\nBye."}, goclaw.StateCompleted, `{"n":7}`, "", true},
 		"repaired": {object, "false", []string{`{"n": "seven"}`, `{"n": 7}`}, goclaw.StateCompleted, `{"n":7}`, "", false},
-		"broken":   {object, "false", []string{`{"n": "seven"}`, `no`}, goclaw.StateFailed, "no", "after 1 corrections", false},
+		"broken":   {object, "false", []string{`{"n": "seven"}`, `no`}, goclaw.StateFailed, "no", "asked for: there is no JSON in the reply (after 1 correction; the result is the raw text)", false},
+		"no retry": {`{format: json, retries: 0}`, "false", []string{`no`}, goclaw.StateFailed, "no", "(retries is 0;", false},
+		"any":      {`{format: json}`, "false", []string{`"seven"`}, goclaw.StateCompleted, `"seven"`, "", false},
+		"cut off":  {`{format: json}`, "false", []string{`{"n": 7, "of": {"n": 8}`, `{"n": 7}`}, goclaw.StateCompleted, `{"n":7}`, "", false},
 		"stop":     {plan, "false", []string{"So:\n<plan>\n1. look\n"}, goclaw.StateCompleted, "<plan>\n1. look\n</plan>", "", true},
 		"findings": {object, "true", []string{`{"n": 7}`, `{"n": 7} <findings>[{"claim":"c","evidence":"f:1","confidence":0.9}]</findings>`}, goclaw.StateCompleted, `{"n":7}`, "", false},
 	} {

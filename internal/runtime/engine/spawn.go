@@ -128,10 +128,15 @@ func specOf(q goclaw.SpawnRequest, w definition.Worker) (*definition.Spec, error
 	var spec definition.Spec
 	if w.Definition != nil {
 		spec = w.Definition.Spec()
-		if err := typed.CheckInput(spec.Typed.Input, q.Input); err != nil {
+		var err error
+		if spec.Input, err = typed.Input(spec.Typed.Input, q.Input); err != nil {
 			return nil, fmt.Errorf("input of %s: %w", w.Definition.Name, err)
 		}
-		spec.Input = q.Input
+		for _, a := range spec.Typed.Artifacts {
+			if _, err := typed.FillGlob(a.Path, spec.Input); err != nil {
+				return nil, fmt.Errorf("%s: an artifact that it declares: %w", spec.Path, err)
+			}
+		}
 	}
 	if len(q.OutputSchema) > 0 {
 		if _, err := schema.Compile(q.OutputSchema); err != nil {

@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -139,16 +141,16 @@ func parseURL(address string) (*url.URL, error) {
 func checkURL(u *url.URL) error {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return errors.New("only http://… and https://… are fetched")
+		return failure("only http://… and https://… are fetched")
 	case u.User != nil:
-		return errors.New("an address with a user name or password is not fetched")
+		return failure("an address with a user name or password is not fetched")
 	}
 	return nil
 }
 
 func (f *fetcher) redirect(r *http.Request, via []*http.Request) error {
 	if len(via) > f.MaxRedirects {
-		return fmt.Errorf("more than %d redirects", f.MaxRedirects)
+		return failure(fmt.Sprintf("more than %d redirects", f.MaxRedirects))
 	}
 	r.Header.Del("Referer")
 	return checkURL(r.URL)
@@ -171,12 +173,18 @@ func (f *fetcher) get(ctx context.Context, u *url.URL) (*http.Response, error) {
 			after = fmt.Sprintf("; it may be asked again in %s", wait)
 		}
 		_ = res.Body.Close() // nothing of it is wanted
-		return nil, fmt.Errorf("it answered %d %s%s", res.StatusCode, http.StatusText(res.StatusCode), after)
+		return nil, failure(fmt.Sprintf("it answered %d %s%s", res.StatusCode, http.StatusText(res.StatusCode), after))
 	}
 	return res, nil
 }
 
-// reason is why a page can't be had, in a line for the model.
+// failure is a reason in words of our own: nothing in it comes from outside.
+type failure string
+
+func (f failure) Error() string { return string(f) }
+
+// reason is why a page can't be had, in a line for the model. It stands outside
+// of the marks, so it repeats nothing that a server wrote.
 func (f *fetcher) reason(ctx context.Context, u *url.URL, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -186,30 +194,38 @@ func (f *fetcher) reason(ctx context.Context, u *url.URL, err error) error {
 		if last, perr := url.Parse(at.URL); perr == nil {
 			u = last
 		}
-		err = at.Err
 	}
+	var own failure
 	var dns *net.DNSError
-	var op *net.OpError
+	var system syscall.Errno
+	var certificate *tls.CertificateVerificationError
+	why := "it gave no answer that can be read"
 	switch {
+	case errors.As(err, &own):
+		why = own.Error()
 	case errors.As(err, &dns) && dns.IsNotFound:
-		err = errors.New("no such host")
+		why = "there is no such host"
 	case errors.As(err, &dns):
-		err = errors.New("the name can't be looked up now")
-	case errors.As(err, &op):
-		err = op.Err // without the addresses
+		why = "its name can't be looked up now"
+	case errors.As(err, &system):
+		why = system.Error()
+	case errors.As(err, &certificate):
+		why = "its certificate is not valid for it"
+	case errors.Is(err, io.EOF):
+		why = "it ended the connection without an answer"
 	}
-	return fmt.Errorf("%s: %w", u.Redacted(), err)
+	return fmt.Errorf("%s: %s", line(u.Host, 100), why)
 }
 
 // read takes what is wanted of an answer.
 func read(ctx context.Context, res *http.Response) (page, error) {
-	p := page{url: res.Request.URL, status: res.StatusCode, size: res.ContentLength}
-	if coding := res.Header.Get("Content-Encoding"); coding != "" {
-		return p, fmt.Errorf("the page is packed as %q, which was not asked for", line(coding, 40))
+	p := page{url: res.Request.URL, size: res.ContentLength}
+	if res.Header.Get("Content-Encoding") != "" {
+		return p, failure("the page is packed in a way that was not asked for")
 	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody+1))
 	if err != nil && (len(body) == 0 || !errors.Is(err, io.ErrUnexpectedEOF)) {
-		return p, fmt.Errorf("the page broke off: %w", err)
+		return p, failure("the page broke off")
 	}
 	p.broken = err != nil
 	if p.more = len(body) > maxBody; p.more {
@@ -233,7 +249,6 @@ func read(ctx context.Context, res *http.Response) (page, error) {
 // page is what was fetched.
 type page struct {
 	url    *url.URL
-	status int
 	kind   string // the media type
 	size   int64  // bytes; -1: unknown
 	more   bool   // the rest was not read
@@ -245,14 +260,13 @@ type page struct {
 
 // show renders the characters from offset on, most of them.
 func (p page) show(offset, most int) (string, error) {
-	head := fmt.Sprintf("%d, %s", p.status, line(p.kind, 80))
-	about := "URL: " + line(p.url.String(), maxURL)
+	about := fmt.Sprintf("URL: %s\nType: %s", line(p.url.String(), maxURL), line(p.kind, 80))
 	if p.binary {
 		size := "unknown size"
 		if p.size >= 0 {
 			size = fmt.Sprintf("%d bytes", p.size)
 		}
-		return fmt.Sprintf("%s, %s: no text that can be shown\n%s", head, size, wrap(about)), nil
+		return fmt.Sprintf("%s\n[%s, no text that can be shown]", wrap(about), size), nil
 	}
 	if p.title != "" {
 		about += "\nTitle: " + line(p.title, maxTitle)
@@ -279,7 +293,7 @@ func (p page) show(offset, most int) (string, error) {
 	if p.broken {
 		notes = append(notes, "the server ended the page before its end")
 	}
-	out := head + "\n" + wrap(about+"\n\n"+text)
+	out := wrap(about + "\n\n" + text)
 	if len(notes) > 0 {
 		out += "\n[" + strings.Join(notes, "; ") + "]"
 	}

@@ -2,8 +2,6 @@ package web
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"strings"
@@ -45,26 +43,28 @@ func (g *guard) dial(ctx context.Context, network, addr string) (net.Conn, error
 	return d.DialContext(ctx, network, addr)
 }
 
-// errRefused is an address that is not public.
-var errRefused = errors.New("only public addresses are fetched; a person may name the host in tools.web.fetch.allowHosts")
+// refused is an address that is not public.
+func refused(why string) error {
+	return failure(why + ": only public addresses are fetched; a person may name the host in tools.web.fetch.allowHosts")
+}
 
 func (g *guard) check(address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return fmt.Errorf("address %q can't be read: %w", address, errRefused)
+		return refused("its address can't be read")
 	}
 	if kind := withheld(at.Addr()); kind != "" {
-		return fmt.Errorf("it is at a %s address: %w", kind, errRefused)
+		return refused("it is at a " + kind + " address")
 	}
 	// A service that listens on all of this machine's addresses, behind a
 	// firewall that the machine itself doesn't pass, is no public one.
 	own, err := g.own()
 	if err != nil {
-		return fmt.Errorf("this machine's addresses can't be listed: %w", errRefused)
+		return refused("this machine's own addresses can't be listed")
 	}
 	for _, a := range own {
 		if n, ok := a.(*net.IPNet); ok && n.IP.Equal(at.Addr().Unmap().AsSlice()) {
-			return fmt.Errorf("it is at an address of this machine: %w", errRefused)
+			return refused("it is at an address of this machine")
 		}
 	}
 	if g.passed != nil {

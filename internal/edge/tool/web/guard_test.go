@@ -73,12 +73,12 @@ func TestOwnAddresses(t *testing.T) {
 	}
 	for address, ok := range map[string]bool{"93.184.215.14:80": false, "[::ffff:93.184.215.14]:80": false, "93.184.215.15:80": true, "nonsense": false} {
 		err := g.check(address)
-		if (err == nil) != ok || err != nil && !errors.Is(err, errRefused) {
+		if (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "only public addresses") {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
 	fail = errors.New("broken")
-	if err := g.check("93.184.215.15:80"); !errors.Is(err, errRefused) {
+	if err := g.check("93.184.215.15:80"); err == nil || !strings.Contains(err.Error(), "only public addresses") {
 		t.Errorf("without knowing this machine's addresses: %v", err)
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -213,17 +215,19 @@ func definitionText(r goclaw.DefinitionReport) string {
 // checkAgents prints what is wrong with files, and fails if one is rejected.
 func (c *cli) checkAgents(agent string, paths []string) error {
 	var found []goclaw.DefinitionReport
+	var absent map[string]string
 	if len(paths) == 0 {
-		_, _, catalog, err := c.scan(agent)
+		s, _, catalog, err := c.scan(agent)
 		if err != nil {
 			return err
 		}
-		found = reports(catalog)
+		found, absent = reports(catalog), s.absent
 	} else {
 		s, cfg, err := c.locate()
 		if err != nil {
 			return err
 		}
+		absent = s.absent
 		for _, p := range paths {
 			files, err := definitions.Find(p)
 			if err != nil {
@@ -251,6 +255,7 @@ func (c *cli) checkAgents(agent string, paths []string) error {
 	}
 	fmt.Fprintf(&b, "%d files: %d ok, %d with warnings, %d degraded, %d rejected\n", len(found), counts[definition.StatusOK],
 		counts[definition.StatusWarning], counts[definition.StatusDegraded], counts[definition.StatusRejected])
+	b.WriteString(missed(found, absent))
 	if err := c.print(map[string]any{"files": found}, b.String); err != nil {
 		return err
 	}
@@ -258,6 +263,23 @@ func (c *cli) checkAgents(agent string, paths []string) error {
 		return exitError{code: exitFailed}
 	}
 	return nil
+}
+
+// missed says, in a line each, which absent tools files name.
+func missed(found []goclaw.DefinitionReport, absent map[string]string) string {
+	var b strings.Builder
+	for _, tool := range slices.Sorted(maps.Keys(absent)) {
+		n := 0
+		for _, r := range found {
+			if r.ToolsListed && slices.Contains(r.Tools, tool) {
+				n++
+			}
+		}
+		if n > 0 {
+			fmt.Fprintf(&b, "%s is not configured, and %d of them name it; %s\n", tool, n, absent[tool])
+		}
+	}
+	return b.String()
 }
 
 func (c *cli) newAgent(name string, here bool) error {

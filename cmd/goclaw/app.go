@@ -163,12 +163,12 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 }
 
 // addTools adds the tools that speak of runs, what they left, what is
-// remembered, and jobs.
+// remembered, and jobs, and those that use the web.
 func (a *app) addTools() error {
 	zone := a.settings.prompting.zone
 	for _, t := range slices.Concat(
 		sessions.Tools(a.engine, a.store, a.store), artifact.Tools(a.store, announce.ResultArtifact),
-		memory.Tools(a.memory, workspace.Notes{}, zone), []goclaw.Tool{crontool.New(a.jobs, zone)},
+		memory.Tools(a.memory, workspace.Notes{}, zone), []goclaw.Tool{crontool.New(a.jobs, zone)}, a.settings.web,
 	) {
 		if err := a.engine.AddTool(t); err != nil {
 			return err

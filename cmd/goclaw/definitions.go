@@ -39,7 +39,7 @@ func (s settings) library(cfg config.Config, trusted func(workspace string) bool
 }
 
 func (s settings) definitionOptions(cfg config.Config) definition.Options {
-	return definition.Options{UserFacingTools: cfg.Definitions.UserFacingTools, Available: s.known().Tools}
+	return definition.Options{UserFacingTools: cfg.Definitions.UserFacingTools, Available: s.there(mainTools), Absent: s.absent}
 }
 
 // catalog looks at all scopes as they are now. workspace is absolute, "" for

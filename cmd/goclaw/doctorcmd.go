@@ -69,6 +69,7 @@ func (c *cli) examine(ctx context.Context) []finding {
 		}
 		add("key of "+k.Provider, nil, k.From)
 	}
+	examineWeb(s, add)
 	box, how := sandbox.Detect(ctx)
 	if box == nil {
 		add("exec sandbox", fmt.Errorf("%s; exec is refused until then", how), "")

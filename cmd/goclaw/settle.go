@@ -28,6 +28,7 @@ import (
 	crontool "goclaw/internal/edge/tool/cron"
 	"goclaw/internal/edge/tool/memory"
 	"goclaw/internal/edge/tool/sessions"
+	webtool "goclaw/internal/edge/tool/web"
 	"goclaw/internal/edge/trust"
 	"goclaw/internal/edge/web"
 )
@@ -47,6 +48,8 @@ type settings struct {
 
 	definitions *library
 	exec        config.Exec
+	web         []goclaw.Tool     // those that use the web
+	absent      map[string]string // tools that are not configured, with what to do
 	addr        string
 	token       string // of the environment or the configuration; "" leaves the home's
 	tokenFrom   string // which of them
@@ -82,8 +85,9 @@ type settings struct {
 // maxModelCalls ends a run that goes round in circles.
 const maxModelCalls = 1000
 
+// The tools that there can be. Those of the web are there if they are configured.
 var (
-	workerTools = append([]string{"read", "write", "edit", "ls", "grep", "glob", "exec"}, artifact.Names()...)
+	workerTools = append([]string{"read", "write", "edit", "ls", "grep", "glob", "exec", webtool.FetchName, webtool.SearchName}, artifact.Names()...)
 	mainTools   = append(append([]string{"sessions_spawn", "spawn_agent", "subagents", "sessions_list", "sessions_history", "session_status", crontool.Name}, memory.Names()...), workerTools...)
 )
 
@@ -104,6 +108,7 @@ func (c *cli) locate() (settings, config.Config, error) {
 	}
 	s.trust = trust.New(dir)
 	s.skills = newSkillset(s.home, s.trust, cfg.Skills, c.Getenv)
+	s.absent = absentTools(cfg, c.Getenv)
 	s.addr = cmp.Or(cfg.Gateway.Addr, defaultAddr)
 	if err := checkToken(c.Getenv("GOCLAW_TOKEN")); err != nil {
 		return settings{}, config.Config{}, usagef("GOCLAW_TOKEN %w", err)
@@ -134,6 +139,7 @@ func (c *cli) settle(s *settings, cfg config.Config) error {
 	if err := cfg.Check(s.known()); err != nil {
 		return usage(err)
 	}
+	s.addWeb(c, cfg)
 	if err := s.addRules(c, cfg); err != nil {
 		return usage(err)
 	}
@@ -291,7 +297,7 @@ func (s *settings) addRules(c *cli, cfg config.Config) error {
 		return ok && err == nil
 	})
 	s.rules = definition.Rules{
-		Agents: map[string]definition.Agent{}, Tools: mainTools, WorkerTools: workerTools,
+		Agents: map[string]definition.Agent{}, Tools: s.there(mainTools), WorkerTools: s.there(workerTools),
 		SpawnTools: sessions.SpawnTools(), NamedTools: memory.ReadNames(), MainFiles: prompt.MainFiles(), WorkerFiles: prompt.WorkerFiles(),
 		ResolveModel: s.models.Resolve,
 		Definitions:  s.definitions.catalog,

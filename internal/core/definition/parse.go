@@ -25,6 +25,10 @@ type Options struct {
 	// our own and no others.
 	Available []string
 
+	// Absent are tools of our own that are not there until a person configures
+	// them, each with what to do for it.
+	Absent map[string]string
+
 	// Enforced are the tools whose calls the runtime holds against patterns;
 	// nil: exec, sessions_spawn, and the tools that are about one place.
 	Enforced []string

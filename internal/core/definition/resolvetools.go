@@ -1,7 +1,6 @@
 package definition
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -154,23 +153,37 @@ func permits(list []string, tool string) bool {
 	})
 }
 
-// checkAvailable tells which of our own tools this build does not have.
+// checkAvailable tells which of our own tools are not there. One that a person
+// has yet to configure is no fault of the file: it is a notice, unless the worker
+// would be left with nothing.
 func (r *toolReader) checkAvailable() {
 	if r.opts.Available == nil || r.d.Tools.Allow == nil {
 		return
 	}
-	var gone []string
+	var gone, unset, how []string
 	for _, tool := range r.d.Tools.Allow {
-		if slices.Contains(r.names.own, tool) && !slices.Contains(r.opts.Available, tool) {
+		if !slices.Contains(r.names.own, tool) || slices.Contains(r.opts.Available, tool) {
+			continue
+		}
+		if hint := r.opts.Absent[tool]; hint != "" {
+			unset, how = append(unset, tool), append(how, hint)
+		} else {
 			gone = append(gone, tool)
 		}
 	}
-	switch {
-	case len(gone) == 0:
-	case len(gone) == len(r.d.Tools.Allow):
-		r.d.at(LevelDegrade, r.at, "none of its tools is there: "+strings.Join(gone, ", "), "update GoClaw, or name others; until then it can't be spawned")
-	default:
-		r.d.at(LevelWarning, r.at, fmt.Sprintf("not there yet: %s", strings.Join(gone, ", ")), "nothing to do; the worker runs without")
+	if all := slices.Concat(gone, unset); len(all) > 0 && len(all) == len(r.d.Tools.Allow) {
+		hint := "update GoClaw, or name others"
+		if len(how) > 0 {
+			hint = strings.Join(how, "; ") + ", or name others"
+		}
+		r.d.at(LevelDegrade, r.at, "none of its tools is there: "+strings.Join(all, ", "), hint+"; until then it can't be spawned")
+		return
+	}
+	if len(gone) > 0 {
+		r.d.at(LevelWarning, r.at, "not there yet: "+strings.Join(gone, ", "), "nothing to do; the worker runs without")
+	}
+	if len(unset) > 0 {
+		r.d.at(LevelNotice, r.at, "not configured, so the worker runs without: "+strings.Join(unset, ", "), strings.Join(how, "; "))
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"goclaw/internal/edge/tool/file"
 	"goclaw/internal/edge/tool/memory"
 	"goclaw/internal/edge/tool/sessions"
+	"goclaw/internal/edge/tool/web"
 	"goclaw/internal/edge/workspace"
 )
 
@@ -36,6 +37,7 @@ func realTools(names ...string) []goclaw.ToolSpec {
 	tools = append(tools, crontool.New(nil, time.UTC))
 	tools = append(tools, artifact.Tools(nil)...)
 	tools = append(tools, memory.Tools(nil, nil, time.UTC)...)
+	tools = append(tools, web.Fetch(web.FetchOptions{}))
 	var specs []goclaw.ToolSpec
 	for _, t := range tools {
 		if s := t.Spec(); len(names) == 0 || slices.Contains(names, s.Name) {
@@ -46,7 +48,7 @@ func realTools(names ...string) []goclaw.ToolSpec {
 }
 
 func workerTools() []goclaw.ToolSpec {
-	return realTools("read", "write", "edit", "ls", "grep", "glob", "exec", "artifact_list", "artifact_read", "artifact_write")
+	return realTools("read", "write", "edit", "ls", "grep", "glob", "exec", "artifact_list", "artifact_read", "artifact_write", "web_fetch")
 }
 
 // freshFiles are the files of a workspace as a new person gets it, under a

@@ -43,6 +43,9 @@ func (d *decoder) text(v hujson.Value, s string, to slot, key string) {
 		if known := strings.Split(enum, ","); !slices.Contains(known, s) {
 			d.problem(v.StartOffset, "use one of "+strings.Join(known, ", "), "%s is %q", key, s)
 		}
+		if kind := to.tag.Get("ref"); kind != "" {
+			d.refs = append(d.refs, ref{kind, s, key, placeAt(d.src, v.StartOffset)})
+		}
 		return
 	}
 	if secret {
@@ -138,6 +141,8 @@ func (d *decoder) format(v hujson.Value, s string, to slot, key string) {
 		d.session(v, s, key)
 	case "command":
 		d.program(v, s, to, key)
+	case "host":
+		d.host(v, s, key)
 	case "line":
 		if strings.ContainsFunc(s, unicode.IsControl) {
 			d.problem(v.StartOffset, "write it in one line", "%s holds line breaks or control characters", key)
@@ -244,8 +249,11 @@ func (d *decoder) check(cfg *Config) {
 	}
 	d.heartbeats(cfg)
 	for _, r := range d.refs {
-		if r.kind == "id" && strings.HasPrefix(r.key, "models.providers.") {
+		switch {
+		case r.kind == "id" && strings.HasPrefix(r.key, "models.providers."):
 			d.provider(cfg, r)
+		case r.kind == "search":
+			d.webSearch(cfg, r)
 		}
 	}
 }

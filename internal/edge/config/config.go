@@ -182,8 +182,7 @@ type Tools struct {
 	Allow []string `json:"allow" format:"tool" doc:"The tools that may be used; * for all. Default: all."`
 	Deny  []string `json:"deny" format:"tool" doc:"The tools that may not be used; * for all. Default: none."`
 	Exec  Exec     `json:"exec" doc:"The exec tool."`
-
-	_ unbuilt `key:"web"`
+	Web   Web      `json:"web" doc:"The tools web_search and web_fetch."`
 }
 
 // Policy is the policy that holds for all agents.
@@ -250,7 +249,7 @@ type ContextHook struct {
 // Default is the configuration of someone who has no file.
 func Default() Config {
 	return Config{
-		Tools:   Tools{Exec: Exec{TimeoutSeconds: 120, MaxOutputBytes: 32 << 10}},
+		Tools:   Tools{Exec: Exec{TimeoutSeconds: 120, MaxOutputBytes: 32 << 10}, Web: defaultWeb()},
 		Gateway: Gateway{DrainSeconds: 10},
 		Context: Context{FileMaxChars: 20_000, TotalMaxChars: 150_000, Files: workspaceFiles(), Hook: ContextHook{TimeoutSeconds: 5}},
 		Cron:    Cron{Enabled: true, MaxConcurrentRuns: 4, RunLog: RunLog{KeepLines: 2000}},

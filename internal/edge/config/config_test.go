@@ -342,6 +342,15 @@ func badFiles() []badFile {
 		{`{"database": {"url": "mysql://sk-secret@h/db"}}`, []string{"1:22: database.url is no address of a PostgreSQL database; write postgres://USER@HOST/DATABASE"}, false},
 		{`{"database": {"url": "postgres://u:sk-secret %@h/db"}}`, []string{"1:22: database.url is no address of a PostgreSQL database"}, true},
 		{`{"database": {"url": "postgres://u:${sk-secret}@h/db"}}`, []string{"1:22: database.url: environment variables are not expanded here; write the address itself, or set GOCLAW_DATABASE_URL"}, true},
+		{`{"tools": {"web": {"search": {"provider": "bing"}}}}`, []string{`1:43: tools.web.search.provider is "bing"; use one of brave, searxng`}, false},
+		{`{"tools": {"web": {"search": {"provider": "searxng"}}}}`, []string{"1:43: tools.web.search.baseURL is missing; add baseURL, the address of your SearXNG"}, true},
+		{`{"tools": {"web": {"search": {"provider": "searxng", "baseURL": "http://h", "apiKey": "sk-secret"}}}}`, []string{"1:43: tools.web.search.apiKey is for brave; SearXNG takes none; remove apiKey"}, true},
+		{`{"tools": {"web": {"search": {"url": "http://h"}}}}`, []string{`1:31: unknown key "tools.web.search.url"; did you mean`}, false},
+		{`{"tools": {"web": {"fetch": {"maxRedirects": 21}}}}`, []string{"1:46: tools.web.fetch.maxRedirects is 21; use a whole number from 0 to 20"}, false},
+		{`{"tools": {"web": {"fetch": {"allowHosts": ["http://wiki.example"]}}}}`, []string{`1:45: tools.web.fetch.allowHosts[0] is "http://wiki.example"; write HOST or HOST:PORT`}, true},
+		{`{"tools": {"web": {"fetch": {"allowHosts": ["*.example"]}}}}`, []string{`1:45: tools.web.fetch.allowHosts[0] is "*.example"; write HOST or HOST:PORT`}, true},
+		{`{"tools": {"web": {"fetch": {"allowHosts": ["h:70000"]}}}}`, []string{`1:45: tools.web.fetch.allowHosts[0] is "h:70000"; use a port from 1 to 65535`}, true},
+		{`{"tools": {"web": {"fetch": {"allowHosts": ["u@h", "h/x", "h:", "::1"]}}}}`, []string{`1:45: tools.web.fetch.allowHosts[0] is "u@h"`, `1:52: tools.web.fetch.allowHosts[1] is "h/x"`, `1:59: tools.web.fetch.allowHosts[2] is "h:"`, `1:65: tools.web.fetch.allowHosts[3] is "::1"`}, true},
 		{`{"database": "postgres://u:sk-secret@h/db"}`, []string{"1:14: database must be an object, not a string"}, false},
 		// prices and rates
 		{`{"models": {"prices": {"gpt-5.5": {"input": 1, "output": 2}}}}`, []string{`1:24: models.prices: "gpt-5.5" names no model; write provider/model, or provider/prefix*`}, false},
@@ -425,7 +434,7 @@ func TestCheck(t *testing.T) {
 	known.Tools, known.Providers, known.Sections = known.Tools[:4], []string{"anthropic", "openai"}, []string{"identity", "safely"}
 	want := "f:19:76: agents.list[0].model: there is no provider \"local\"; add it to models.providers, or use one of anthropic, openai\n" +
 		"f:41:58: tools.deny[0]: there is no tool \"glob\"; use one of read, write, edit, exec\n" +
-		"f:46:87: context.sections: there is no section \"safety\"; did you mean safely?"
+		"f:48:87: context.sections: there is no section \"safety\"; did you mean safely?"
 	if err := cfg.Check(known); err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}

@@ -72,7 +72,7 @@ func New(o Options) *Tool {
 func (t *Tool) Spec() goclaw.ToolSpec {
 	return goclaw.ToolSpec{
 		Name:        "exec",
-		Description: "Run a bash command in a sandbox: the workspace is writable, the system read-only, /tmp new each time. Processes end with the call.",
+		Description: "Run bash in a sandbox: workspace writable, system read-only, /tmp new each time. Processes end with the call.",
 		Schema:      json.RawMessage(`{"type":"object","required":["command"],"properties":{"command":{"type":"string"},"timeoutSeconds":{"type":"integer"},"cwd":{"type":"string"}}}`),
 	}
 }

@@ -11,18 +11,18 @@ import (
 var (
 	readSpec = goclaw.ToolSpec{
 		Name:        "read",
-		Description: "Read a text file of the workspace. Lines come as number, tab, text.",
-		Schema:      json.RawMessage(`{"type":"object","required":["path"],"properties":{"path":{"type":"string"},"offset":{"type":"integer","description":"first line"},"limit":{"type":"integer","description":"number of lines"}}}`),
+		Description: "Read a text file. Lines come as number, tab, text.",
+		Schema:      json.RawMessage(`{"type":"object","required":["path"],"properties":{"path":{"type":"string"},"offset":{"type":"integer","description":"first line"},"limit":{"type":"integer"}}}`),
 		Idempotent:  true,
 	}
 	writeSpec = goclaw.ToolSpec{
 		Name:        "write",
-		Description: "Create or replace a file; parent folders are made. Read an existing file first.",
+		Description: "Create or replace a file and its folders. Read an existing file first.",
 		Schema:      json.RawMessage(`{"type":"object","required":["path","content"],"properties":{"path":{"type":"string"},"content":{"type":"string"}}}`),
 	}
 	editSpec = goclaw.ToolSpec{
 		Name:        "edit",
-		Description: "Replace text in a file that you have read. old must match exactly and only once, unless all is true.",
+		Description: "Replace text in a file you have read. old must match exactly once, unless all is true.",
 		Schema:      json.RawMessage(`{"type":"object","required":["path","old","new"],"properties":{"path":{"type":"string"},"old":{"type":"string"},"new":{"type":"string"},"all":{"type":"boolean"}}}`),
 	}
 	lsSpec = goclaw.ToolSpec{
@@ -33,8 +33,8 @@ var (
 	}
 	grepSpec = goclaw.ToolSpec{
 		Name:        "grep",
-		Description: "Search file contents by RE2 regular expression.",
-		Schema:      json.RawMessage(`{"type":"object","required":["pattern"],"properties":{"pattern":{"type":"string"},"path":{"type":"string"},"glob":{"type":"string","description":"only these files, e.g. *.go"},"context":{"type":"integer","description":"lines around a match"},"limit":{"type":"integer","description":"most matches"}}}`),
+		Description: "Search files by RE2 regular expression.",
+		Schema:      json.RawMessage(`{"type":"object","required":["pattern"],"properties":{"pattern":{"type":"string"},"path":{"type":"string"},"glob":{"type":"string","description":"e.g. *.go"},"context":{"type":"integer","description":"lines around"},"limit":{"type":"integer"}}}`),
 		Idempotent:  true,
 	}
 	globSpec = goclaw.ToolSpec{

@@ -18,13 +18,16 @@ import (
 	"goclaw/internal/edge/tool/exec/sandbox"
 )
 
+// early is long before a command would end by itself, also on a busy machine.
+const early = time.Minute
+
 func TestTimeout(t *testing.T) {
 	eachSandbox(t, func(t *testing.T, box sandbox.Sandbox) {
 		f := newFixture(t, box, func(o *exec.Options) { o.MaxTimeout = time.Second })
 		mark := tag()
 		start := time.Now()
 		res := f.call(t.Context(), map[string]any{"command": "echo partial; sleep " + mark, "timeoutSeconds": 3600})
-		if took := time.Since(start); took > 2*time.Second {
+		if took := time.Since(start); took > early {
 			t.Errorf("it took %v", took)
 		}
 		if want := "partial\n[timed out after 1s; all processes were ended]"; !res.IsError || res.Content != want {
@@ -60,7 +63,7 @@ func TestCancelEndsEveryProcess(t *testing.T) {
 				start := time.Now()
 				cancel(errors.New("the user said stop"))
 				res := <-done
-				if took := time.Since(start); took > time.Second {
+				if took := time.Since(start); took > early {
 					t.Errorf("%s: it took %v", hideout, took)
 				}
 				if !res.IsError || res.Content != "before\n[stopped: the user said stop; all processes were ended]" {
@@ -99,7 +102,7 @@ func TestBackgroundProcessesEndWithTheCall(t *testing.T) {
 			mark := tag()
 			start := time.Now()
 			f.says(strings.ReplaceAll(hideout, "TAG", mark)+" echo done", "done")
-			if took := time.Since(start); took > time.Second {
+			if took := time.Since(start); took > early {
 				t.Errorf("%s: it took %v", hideout, took)
 			}
 			gone(t, mark)

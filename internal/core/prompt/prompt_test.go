@@ -59,7 +59,7 @@ func freshFiles(t *testing.T) []goclaw.WorkspaceFile {
 	if _, err := workspace.Prepare(dir); err != nil {
 		t.Fatal(err)
 	}
-	files, err := workspace.NewLoader(workspace.Options{}).Files(dir)
+	files, err := workspace.NewLoader(workspace.Options{}).Files(dir, workspace.Names())
 	if err != nil {
 		t.Fatal(err)
 	}

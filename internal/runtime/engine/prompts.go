@@ -117,7 +117,7 @@ func (e *Engine) assemble(ctx context.Context, session goclaw.SessionKey, p gocl
 
 // gather reads what the prompt is to be made of.
 func (e *Engine) gather(session goclaw.SessionKey, p goclaw.Profile) (from ingredients, err error) {
-	if from.files, err = e.o.Files.Files(p.Workspace, prompt.MoreFiles(p.Inherit)...); err != nil {
+	if from.files, err = e.o.Files.Files(p.Workspace, p.Inherit); err != nil {
 		return from, fmt.Errorf("read workspace %s: %w", p.Workspace, err)
 	}
 	if e.o.Sections != nil {

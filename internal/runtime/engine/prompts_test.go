@@ -27,7 +27,9 @@ func TestUnsteadyHook(t *testing.T) {
 		hook rewriter
 		want string
 	}{
-		"steady": {func(key goclaw.SessionKey, s []goclaw.Section) []goclaw.Section { return append(s[:3:3], house(key.String())) }, ""},
+		"steady": {func(key goclaw.SessionKey, s []goclaw.Section) []goclaw.Section {
+			return append(s[:3:3], house(key.String()))
+		}, ""},
 		"added": {func(_ goclaw.SessionKey, s []goclaw.Section) []goclaw.Section {
 			times++
 			return append(s[:2:2], house(fmt.Sprint(times)), s[2])

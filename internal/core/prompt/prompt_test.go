@@ -474,3 +474,20 @@ func TestRewritten(t *testing.T) {
 		t.Errorf("%+v", last)
 	}
 }
+
+// Why there is no list of skills is told as it is.
+func TestWhyNoSkills(t *testing.T) {
+	for _, tc := range []struct {
+		p    goclaw.Profile
+		want string
+	}{
+		{mainProfile(), "no skills"},
+		{workerProfile(), "no skill is named for this worker"},
+		{spawning(), "none of the skills that are named for it can be used"},
+	} {
+		p := prompt.Assemble(input(tc.p, nil, realTools("read")))
+		if !slices.Contains(p.Omitted, goclaw.Omission{Source: "section skills", Why: tc.want}) {
+			t.Errorf("%q is not in %v", tc.want, p.Omitted)
+		}
+	}
+}

@@ -118,6 +118,9 @@ type ContextQuery struct {
 	// it, with its slices for Input.
 	Definition string
 	Input      string // JSON
+
+	// Job explains the prompt of the next firing of an isolated job.
+	Job *CronJob
 }
 
 // PromptReport is a prompt as `goclaw context` and the HTTP API show it (spec

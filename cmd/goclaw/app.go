@@ -149,6 +149,7 @@ func (a *app) wire(ctx context.Context, hook func(string)) (err error) {
 		Idle:      a.alone,
 		Elsewhere: elsewhere(s, o.Owner),
 		Memory:    a.memory,
+		Jobs:      a.store,
 	})
 	surface := web.Options{
 		Token: token, NewToken: a.newToken, Limits: s.limits, Backend: gw, Crontab: a.jobs, Logger: a.log, Version: version, Ready: a.ready,

@@ -24,9 +24,9 @@ func MainFiles() []string { return slices.Clone(fileOrder) }
 // WorkerFiles returns a fresh copy of the workers' allowlist.
 func WorkerFiles() []string { return []string{"AGENTS.md", "TOOLS.md"} }
 
-// MoreFiles are those of a profile's files that are none of the eight and can
+// moreFiles are those of a profile's files that are none of the eight and can
 // be shown: not the folders that are only named to be in reach.
-func MoreFiles(inherit []string) []string {
+func moreFiles(inherit []string) []string {
 	return slices.DeleteFunc(slices.Clone(inherit), func(name string) bool {
 		return slices.Contains(fileOrder, name) || name == "memory" || name == ".git"
 	})
@@ -222,7 +222,7 @@ func (b *builder) files() {
 		}
 	}
 	intro := len(b.prompt.Sections)
-	for _, name := range append(slices.Clone(fileOrder), MoreFiles(b.in.Profile.Inherit)...) {
+	for _, name := range append(slices.Clone(fileOrder), moreFiles(b.in.Profile.Inherit)...) {
 		if f, known := byName[name]; known && slices.Contains(b.in.Profile.Inherit, name) {
 			b.file(f)
 		}

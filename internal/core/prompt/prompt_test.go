@@ -59,7 +59,7 @@ func freshFiles(t *testing.T) []goclaw.WorkspaceFile {
 	if _, err := workspace.Prepare(dir); err != nil {
 		t.Fatal(err)
 	}
-	files, err := workspace.NewLoader(workspace.Options{}).Files(dir)
+	files, err := workspace.NewLoader(workspace.Options{}).Files(dir, workspace.Names())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -472,5 +472,22 @@ func TestRewritten(t *testing.T) {
 	}
 	if last := got.Sections[len(got.Sections)-1]; last.Tokens != 2 || !last.Stable {
 		t.Errorf("%+v", last)
+	}
+}
+
+// Why there is no list of skills is told as it is.
+func TestWhyNoSkills(t *testing.T) {
+	for _, tc := range []struct {
+		p    goclaw.Profile
+		want string
+	}{
+		{mainProfile(), "no skills"},
+		{workerProfile(), "no skill is named for this worker"},
+		{spawning(), "none of the skills that are named for it can be used"},
+	} {
+		p := prompt.Assemble(input(tc.p, nil, realTools("read")))
+		if !slices.Contains(p.Omitted, goclaw.Omission{Source: "section skills", Why: tc.want}) {
+			t.Errorf("%q is not in %v", tc.want, p.Omitted)
+		}
 	}
 }

@@ -158,6 +158,8 @@ func (b *builder) noDocs() string {
 
 func (b *builder) noSkills() string {
 	switch {
+	case b.in.Skills.Text == "" && len(b.in.Profile.Skills) > 0:
+		return "none of the skills that are named for it can be used"
 	case b.in.Skills.Text == "" && !b.full():
 		return "no skill is named for this worker"
 	case b.in.Skills.Text == "":

@@ -34,7 +34,7 @@ func TestHeartbeat(t *testing.T) {
 	reads("- look\n", "")
 	before := l.Reads()
 	reads("- look\n", "")
-	if _, err := l.Files(dir); err != nil {
+	if _, err := l.Files(dir, Names()); err != nil {
 		t.Fatal(err)
 	}
 	if l.Reads() != before {

@@ -79,15 +79,15 @@ func openFile(root *os.Root, name string) (fs.File, error) {
 func (l *Loader) Reads() int64 { return l.reads.Load() }
 
 // Files returns the eight workspace files of dir, in the order of Names, and
-// then those that are named besides, by their paths below dir with slashes.
-// Names that stand there already are left out, and so are memory and .git,
-// which are folders that a session may be given, and no files. What is wrong
-// with one file is in its Warning; the error is for dir itself, and wraps
-// fs.ErrNotExist if there is none.
+// then what else is to be shown, by paths below dir with slashes; memory and
+// .git are folders that a session may be given, and no files. Only what is to
+// be shown is read, and counts for the cap of all: of the others the caller
+// learns whether they are there. What is wrong with one file is in its Warning;
+// the error is for dir itself, and wraps fs.ErrNotExist if there is none.
 //
 // A file that hasn't changed costs one lstat, plus one for each folder in its
 // name, and comes back in the same memory.
-func (l *Loader) Files(dir string, more ...string) ([]goclaw.WorkspaceFile, error) {
+func (l *Loader) Files(dir string, show []string) ([]goclaw.WorkspaceFile, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("read workspace: %w", err)
@@ -100,7 +100,7 @@ func (l *Loader) Files(dir string, more ...string) ([]goclaw.WorkspaceFile, erro
 		return nil, fmt.Errorf("read workspace: %s is not a folder", abs)
 	}
 	names := Names()
-	for _, name := range more {
+	for _, name := range show {
 		if !slices.Contains(reachOnly(), name) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -108,16 +108,16 @@ func (l *Loader) Files(dir string, more ...string) ([]goclaw.WorkspaceFile, erro
 	// An editor may put a new file in an old one's place while it is opened.
 	const tries = 3
 	for try := 1; ; try++ {
-		files, replaced := l.files(abs, names)
+		files, replaced := l.files(abs, names, show)
 		if !replaced || try == tries {
 			return files, nil
 		}
 	}
 }
 
-// files looks at all of the files and takes their texts. replaced reports that
-// one of them was another by the time it was opened.
-func (l *Loader) files(dir string, names []string) (files []goclaw.WorkspaceFile, replaced bool) {
+// files looks at all of the files and takes the texts of those to be shown.
+// replaced reports that one of them was another by the time it was opened.
+func (l *Loader) files(dir string, names, show []string) (files []goclaw.WorkspaceFile, replaced bool) {
 	files = make([]goclaw.WorkspaceFile, len(names))
 	infos := make([]fs.FileInfo, len(names))
 	at := folder{dir: dir}
@@ -131,7 +131,7 @@ func (l *Loader) files(dir string, names []string) (files []goclaw.WorkspaceFile
 	left := l.opts.TotalMaxChars
 	for i := range files {
 		f := &files[i]
-		if f.Missing || f.Warning != "" {
+		if f.Missing || f.Warning != "" || !slices.Contains(show, f.Name) {
 			continue
 		}
 		p, err := l.load(dir, f, infos[i], room{min(l.opts.FileMaxChars, left), left < l.opts.FileMaxChars})

@@ -124,7 +124,7 @@ func (w *folder) follow(name string) (fs.FileInfo, string) {
 	}
 	target, err := filepath.EvalSymlinks(w.path(name))
 	if err != nil {
-		return nil, "is a link that leads nowhere: " + reason(err)
+		return nil, "is a link that leads nowhere: " + strings.TrimPrefix(reason(err), "EvalSymlinks: ")
 	}
 	rel, err := filepath.Rel(home, target)
 	if err != nil || !filepath.IsLocal(rel) {

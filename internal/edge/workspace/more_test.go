@@ -34,7 +34,7 @@ func put(t testing.TB, dir, name, text string) string {
 // further are the files beyond the eight, by name.
 func further(t *testing.T, l *Loader, dir string, more ...string) map[string]goclaw.WorkspaceFile {
 	t.Helper()
-	files, err := l.Files(dir, more...)
+	files, err := l.Files(dir, append(Names(), more...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestFurtherFiles(t *testing.T) {
 		"memory/2026-11-21.md", "docs/STYLE.md", "memory", ".git", "AGENTS.md", "docs/STYLE.md",
 		"docs/none.md", "none/none.md", "docs", "file/x", "../x", "/etc/passwd", "", ".", "a/../file", "Memory/2026-11-21.md", "soul.md",
 	}
-	files, err := l.Files(dir, more...)
+	files, err := l.Files(dir, append(Names(), more...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestFurtherFilesAndLinks(t *testing.T) {
 	}
 	// A folder that becomes a link to a private one is seen, although the file
 	// is the one that was read before.
-	if _, err := l.Files(dir, "moved/day.md"); err != nil {
+	if _, err := l.Files(dir, append(Names(), "moved/day.md")); err != nil {
 		t.Fatal(err)
 	}
 	put(t, dir, "moved/day.md", "public")
@@ -229,7 +229,7 @@ func TestCutsAreKept(t *testing.T) {
 	put(t, dir, "SOUL.md", strings.Repeat("s", 600))
 	put(t, dir, "docs/a.md", strings.Repeat("d", 900))
 	l := NewLoader(Options{FileMaxChars: 1000, TotalMaxChars: 2000})
-	was, err := l.Files(dir, "docs/a.md")
+	was, err := l.Files(dir, append(Names(), "docs/a.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,10 +239,10 @@ func TestCutsAreKept(t *testing.T) {
 	}
 	for range 3 {
 		// Another session's files in between leave the cuts in place.
-		if _, err := l.Files(dir, "docs/b.md", "docs/a.md"); err != nil {
+		if _, err := l.Files(dir, append(Names(), "docs/b.md", "docs/a.md")); err != nil {
 			t.Fatal(err)
 		}
-		is, err := l.Files(dir, "docs/a.md")
+		is, err := l.Files(dir, append(Names(), "docs/a.md"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -296,7 +296,7 @@ func TestRefusedCostsNoRead(t *testing.T) {
 }
 
 func TestErrorOfTheFolder(t *testing.T) {
-	if _, err := NewLoader(Options{}).Files(filepath.Join(t.TempDir(), "none"), "docs/a.md"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := NewLoader(Options{}).Files(filepath.Join(t.TempDir(), "none"), append(Names(), "docs/a.md")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }
@@ -308,13 +308,13 @@ func BenchmarkFilesUnchanged(b *testing.B) {
 			put(b, dir, name, strings.Repeat("a line of some text\n", size/20))
 		}
 		l := NewLoader(Options{TotalMaxChars: 1_000_000})
-		if _, err := l.Files(dir, more...); err != nil {
+		if _, err := l.Files(dir, append(Names(), more...)); err != nil {
 			b.Fatal(err)
 		}
 		reads := l.Reads()
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := l.Files(dir, more...); err != nil {
+			if _, err := l.Files(dir, append(Names(), more...)); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -331,4 +331,32 @@ func BenchmarkFilesUnchanged(b *testing.B) {
 	b.Run("two further", func(b *testing.B) {
 		bench(b, map[string]int{"docs/STYLE.md": 20_000, "memory/2026-11-21.md": 20_000}, "docs/STYLE.md", "memory/2026-11-21.md")
 	})
+}
+
+// What a session is not shown is not read for it, and takes no room from what
+// it is shown.
+func TestOnlyWhatIsShownIsRead(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range Names() {
+		put(t, dir, name, strings.Repeat("x", 900))
+	}
+	put(t, dir, "late.md", strings.Repeat("y", 900))
+	l := NewLoader(Options{FileMaxChars: 1000, TotalMaxChars: 3000})
+	show := []string{"AGENTS.md", "TOOLS.md", "memory", "late.md"}
+	files, err := l.Files(dir, show)
+	if err != nil || len(files) != len(Names())+1 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, f := range files {
+		want := 0
+		if slices.Contains(show, f.Name) {
+			want = 900
+		}
+		if len(f.Content) != want || f.Missing || f.Warning != "" {
+			t.Errorf("%s: %d characters of %d, %+v", f.Name, len(f.Content), want, f.Warning)
+		}
+	}
+	if got := l.Reads(); got != 3 {
+		t.Errorf("%d files were read", got)
+	}
 }

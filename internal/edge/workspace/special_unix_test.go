@@ -77,7 +77,7 @@ func TestAllAtOnce(t *testing.T) {
 		}
 		return openFile(root, name)
 	}
-	files, err := l.Files(dir, "pipe.md")
+	files, err := l.Files(dir, append(Names(), "pipe.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func Example() {
 	defer os.RemoveAll(dir)
 	created, err := Prepare(dir)
 	fmt.Println(len(created), err)
-	files, err := NewLoader(Options{}).Files(dir)
+	files, err := NewLoader(Options{}).Files(dir, Names())
 	fmt.Println(files[0].Name, strings.SplitN(files[0].Content, "\n", 2)[0], err)
 	// Output:
 	// 8 <nil>
@@ -83,7 +83,7 @@ func age(t *testing.T, p string) {
 
 func load(t *testing.T, l *Loader, dir string) map[string]goclaw.WorkspaceFile {
 	t.Helper()
-	files, err := l.Files(dir)
+	files, err := l.Files(dir, Names())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,10 +182,10 @@ func TestPrepareConcurrently(t *testing.T) {
 
 func TestFilesOfNoFolder(t *testing.T) {
 	l := NewLoader(Options{})
-	if _, err := l.Files(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := l.Files(filepath.Join(t.TempDir(), "none"), Names()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := l.Files(write(t, t.TempDir(), "f", "")); err == nil {
+	if _, err := l.Files(write(t, t.TempDir(), "f", ""), Names()); err == nil {
 		t.Error("a file was taken for a folder")
 	}
 	for name, f := range load(t, l, t.TempDir()) {
@@ -360,7 +360,7 @@ func TestConcurrentFiles(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			for range 20 {
-				files, err := l.Files(dir)
+				files, err := l.Files(dir, Names())
 				if err != nil || len(files) != 8 || files[0].Content == "" {
 					t.Errorf("%v, %v", files, err)
 				}

@@ -27,9 +27,10 @@ type Models interface {
 
 // Files reads a workspace's files.
 type Files interface {
-	// Files returns the eight files of a workspace and those that are named
-	// besides, in that order. What is wrong with one is in its Warning.
-	Files(dir string, more ...string) ([]goclaw.WorkspaceFile, error)
+	// Files returns the eight files of a workspace and what else is to be
+	// shown, in that order; of those that are not to be shown only whether
+	// they are there. What is wrong with one is in its Warning.
+	Files(dir string, show []string) ([]goclaw.WorkspaceFile, error)
 }
 
 // SectionTexts gives the texts that replace built-in sections of prompts.

@@ -466,6 +466,6 @@ func TestPromptFollowsTheFiles(t *testing.T) {
 
 type changing struct{ text string }
 
-func (c *changing) Files(dir string, _ ...string) ([]goclaw.WorkspaceFile, error) {
+func (c *changing) Files(dir string, _ []string) ([]goclaw.WorkspaceFile, error) {
 	return []goclaw.WorkspaceFile{{Name: "SOUL.md", Path: dir + "/SOUL.md", Content: "soul is " + c.text}}, nil
 }

@@ -12,13 +12,25 @@ import (
 	"goclaw/internal/core/turn"
 )
 
-// Explain returns the prompt that a query asks for: the recorded one of a run,
-// or the one that the next turn of a session would get.
+// Explain returns the prompt that a query asks for: the recorded one of a run
+// or of a worker's session, or the one that the next turn of a session, or the
+// next firing of a job, would get.
 func (e *Engine) Explain(ctx context.Context, q goclaw.ContextQuery) (goclaw.Prompt, error) {
-	if q.Definition != "" {
+	switch {
+	case q.Definition != "":
 		return e.explainDefinition(ctx, q)
-	}
-	if q.Run == "" {
+	case q.Job != nil:
+		return e.explainJob(ctx, *q.Job)
+	case q.Run == "" && q.Session.IsWorker():
+		runs, err := e.o.Store.Runs(ctx, goclaw.RunFilter{Session: q.Session, Limit: 1})
+		if err != nil {
+			return goclaw.Prompt{}, err
+		}
+		if len(runs) == 0 {
+			return goclaw.Prompt{}, fmt.Errorf("session %s: %w", q.Session, goclaw.ErrNotFound)
+		}
+		q.Run = runs[0].ID
+	case q.Run == "":
 		profile, err := e.sessionProfile(ctx, q.Session, "")
 		if err != nil {
 			return goclaw.Prompt{}, err
@@ -43,6 +55,24 @@ func (e *Engine) Explain(ctx context.Context, q goclaw.ContextQuery) (goclaw.Pro
 		return made.prompt, err
 	}
 	return e.recorded(ctx, events[0].Prompt.PromptSHA)
+}
+
+// explainJob is the prompt of an isolated job's next firing.
+func (e *Engine) explainJob(ctx context.Context, job goclaw.CronJob) (goclaw.Prompt, error) {
+	a, err := e.CronRun(ctx, job, 0)
+	if err != nil {
+		return goclaw.Prompt{}, err
+	}
+	var spec definition.Spec
+	for _, b := range a.Blobs {
+		if b.SHA256 == a.Run.Profile.Spec && !a.Run.Profile.Flow {
+			if err := json.Unmarshal(b.Data, &spec); err != nil {
+				return goclaw.Prompt{}, fmt.Errorf("the definition of job %s: %w", job.ID, err)
+			}
+		}
+	}
+	made, err := e.assemble(ctx, a.Run.Session, a.Run.Profile, spec.Body)
+	return made.prompt, err
 }
 
 // explainDefinition is the prompt of a worker that a session would spawn by a

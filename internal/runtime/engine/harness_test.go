@@ -267,7 +267,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 type files struct{}
 
-func (files) Files(dir string, _ ...string) ([]goclaw.WorkspaceFile, error) {
+func (files) Files(dir string, _ []string) ([]goclaw.WorkspaceFile, error) {
 	var out []goclaw.WorkspaceFile
 	for _, n := range prompt.MainFiles() {
 		out = append(out, goclaw.WorkspaceFile{Name: n, Path: dir + "/" + n, Content: "content of " + n})

@@ -24,6 +24,10 @@ type prompts struct {
 	mu   sync.Mutex
 	last map[string]assembled
 
+	// hooked is what the hook was given and answered last, for each session and
+	// profile.
+	hooked map[string]hooked
+
 	// said are the warnings that each session, or a workspace's workers, were
 	// told last.
 	said map[string]string
@@ -35,6 +39,33 @@ type assembled struct {
 	prompt goclaw.Prompt        // shared: never changed
 	system []goclaw.SystemBlock // the prompt rendered; shared as well
 	blob   goclaw.Blob
+}
+
+// hooked is what a hook was given, and what it answered.
+type hooked struct{ given, got []goclaw.Section }
+
+// unsteady returns the first section in which a hook's answer differs from its
+// last one, although it was given the same; "" if there is none.
+func (c *prompts) unsteady(key string, given, got []goclaw.Section) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last, known := c.hooked[key]
+	if c.hooked == nil || len(c.hooked) >= maxPrompts {
+		c.hooked = map[string]hooked{}
+	}
+	c.hooked[key] = hooked{given, got}
+	if !known || !slices.Equal(last.given, given) {
+		return ""
+	}
+	for i, s := range got {
+		if i >= len(last.got) || last.got[i] != s {
+			return s.ID
+		}
+	}
+	if len(got) < len(last.got) {
+		return last.got[len(got)].ID
+	}
+	return ""
 }
 
 // ingredients are what a prompt is made of besides its profile.
@@ -76,12 +107,17 @@ func (e *Engine) assemble(ctx context.Context, session goclaw.SessionKey, p gocl
 	if err != nil {
 		return assembled{}, err
 	}
-	return finished(from, prompt.Rewritten(made.prompt, sections))
+	changed := prompt.Rewritten(made.prompt, sections)
+	if id := e.prompts.unsteady(session.String()+"\x00"+promptKey(session, p), made.prompt.Sections, changed.Sections); id != "" {
+		changed.Warnings = append(slices.Clone(changed.Warnings), fmt.Sprintf(
+			"context.hook answers differently each time, from section %s on, so no provider reads that from its cache; have it answer equal requests equally", id))
+	}
+	return finished(from, changed)
 }
 
 // gather reads what the prompt is to be made of.
 func (e *Engine) gather(session goclaw.SessionKey, p goclaw.Profile) (from ingredients, err error) {
-	if from.files, err = e.o.Files.Files(p.Workspace, prompt.MoreFiles(p.Inherit)...); err != nil {
+	if from.files, err = e.o.Files.Files(p.Workspace, p.Inherit); err != nil {
 		return from, fmt.Errorf("read workspace %s: %w", p.Workspace, err)
 	}
 	if e.o.Sections != nil {

@@ -105,7 +105,12 @@ func TestSlicesAndDeclaredArtifacts(t *testing.T) {
 	if !strings.Contains(refused, "b.md:5:13") || !strings.Contains(refused, "private to the main agent") {
 		t.Errorf("refused with %s", refused)
 	}
-	if run := w.worker("planner-s"); run.State != goclaw.StateCompleted || run.Result != "done" || asked != 3 {
+	run := w.worker("planner-s")
+	if run.State != goclaw.StateCompleted || run.Result != "done" || asked != 3 {
 		t.Errorf("%s %q %s after %d calls", run.State, run.Result, run.Error, asked)
+	}
+	shown, err := w.engine.Explain(t.Context(), goclaw.ContextQuery{Session: run.Session})
+	if err != nil || len(shown.Sections) != 1 || shown.Sections[0].Text != "You plan." {
+		t.Errorf("its session is shown as %+v, %v", shown.Sections, err)
 	}
 }

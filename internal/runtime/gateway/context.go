@@ -16,6 +16,15 @@ func (g *Gateway) Context(ctx context.Context, q goclaw.ContextQuery) (goclaw.Pr
 	if q.Session.IsZero() && q.Agent != "" {
 		q.Session = goclaw.MainKey(q.Agent)
 	}
+	if q.Session.Kind == goclaw.KindCron && q.Run == "" && q.Definition == "" && g.o.Jobs != nil {
+		job, err := g.o.Jobs.CronJob(ctx, q.Session.ID)
+		switch {
+		case err == nil && job.Key() == q.Session && job.Target == goclaw.TargetIsolated:
+			q.Job = &job
+		case err != nil && !errors.Is(err, goclaw.ErrNotFound):
+			return goclaw.Prompt{}, err
+		}
+	}
 	return g.o.Explainer.Explain(ctx, q)
 }
 

@@ -65,6 +65,12 @@ type Explainer interface {
 	Upcoming(ctx context.Context, key goclaw.SessionKey) (goclaw.Sent, error)
 }
 
+// Jobs know what is to be done by the clock.
+type Jobs interface {
+	// CronJob is goclaw.ErrNotFound if there is no such job.
+	CronJob(ctx context.Context, id string) (goclaw.CronJob, error)
+}
+
 // Record is what is known of runs, sessions, deliveries and costs.
 type Record interface {
 	Runs
@@ -127,6 +133,7 @@ type Options struct {
 	Feed      Feed
 	Library   Library
 	Memory    Memory // nil: there is none
+	Jobs      Jobs   // nil: there are none
 
 	// ResolveModel checks a model that a person names.
 	ResolveModel func(string) (string, error)

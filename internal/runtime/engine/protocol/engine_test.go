@@ -85,9 +85,9 @@ type scripted struct {
 	lines   map[string][]reply
 }
 
-func (s scripted) Provider(string) (goclaw.Provider, string, error)      { return s, "m", nil }
-func (scripted) Files(string, ...string) ([]goclaw.WorkspaceFile, error) { return nil, nil }
-func (scripted) Name() string                                            { return "fake" }
+func (s scripted) Provider(string) (goclaw.Provider, string, error)     { return s, "m", nil }
+func (scripted) Files(string, []string) ([]goclaw.WorkspaceFile, error) { return nil, nil }
+func (scripted) Name() string                                           { return "fake" }
 
 // Stream answers the n-th call of a run with its n-th line.
 func (s scripted) Stream(ctx context.Context, req goclaw.ModelRequest, _ func(goclaw.Delta)) (goclaw.ModelReply, error) {

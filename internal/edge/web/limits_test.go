@@ -234,6 +234,7 @@ func TestRawRequests(t *testing.T) {
 	srv.Config.DisableGeneralOptionsHandler = true // as the gateway has it
 	srv.Start()
 	defer srv.Close()
+	defer srv.CloseClientConnections() // or a stream that should have been refused hangs the test
 	auth := "Authorization: Bearer " + token + "\r\nConnection: close\r\n"
 	for _, tc := range []struct {
 		name, text string

@@ -227,6 +227,9 @@ func (a *app) pickToken() (string, error) {
 	case a.settings.token != "":
 		return a.settings.token, nil
 	case a.lock != nil:
+		if open := a.home.open(); open != "" {
+			a.log.Warn("the token is no secret", "what", open)
+		}
 		return a.home.makeToken()
 	}
 	return newToken(), nil
@@ -357,6 +360,8 @@ func newServer(ctx context.Context, h http.Handler, log *slog.Logger) *http.Serv
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		// OPTIONS * is answered by the handler, like all that is asked.
+		DisableGeneralOptionsHandler: true,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 }

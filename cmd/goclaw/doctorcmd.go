@@ -58,6 +58,9 @@ func (c *cli) examine(ctx context.Context) []finding {
 	if !add("state folder", s.home.prepare(), string(s.home)) {
 		return found
 	}
+	if open := s.home.open(); open != "" {
+		add("token", errors.New(open), "")
+	}
 	c.examineDatabase(ctx, s, add)
 	add("gateway", nil, gatewayState(s.home))
 	model, err := s.models.Resolve("")

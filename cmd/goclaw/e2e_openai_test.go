@@ -253,3 +253,59 @@ func TestCallersToolsAndWorkers(t *testing.T) {
 		}
 	})
 }
+
+// TestDemandsOfOpenAIsClients: a model that neither calls what it must nor
+// answers in the form that is asked for does so when the gateway insists.
+func TestDemandsOfOpenAIsClients(t *testing.T) {
+	onEachWire(t, func(t *testing.T, wire string) {
+		h := newE2E(t, wire, func(r *providertest.Request) providertest.Answer {
+			switch text := r.NewestText(); {
+			case len(r.NewestResults()) > 0:
+				return providertest.Answer{Text: "It is " + r.NewestResults()[0].Content}
+			case strings.HasPrefix(text, "The client that sent this message requires"):
+				return providertest.Answer{Calls: []providertest.Call{{Name: "weather", Arguments: "{}"}}}
+			case strings.HasPrefix(text, "Your answer was not accepted"):
+				return providertest.Answer{Text: "Sorry:\n```json\n{\"sky\": \"grey\"}\n```"}
+			case strings.Contains(text, "tell all"):
+				return providertest.Answer{Text: "It all began", Stop: "max_tokens"}
+			}
+			return providertest.Answer{Text: "It will be fine."}
+		})
+		g := h.gateway()
+		c := g.openAI()
+		p := openai.ChatCompletionNewParams{
+			Model: "goclaw", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("weather?")},
+			Tools: []openai.ChatCompletionToolUnionParam{openai.ChatCompletionFunctionTool(openai.FunctionDefinitionParam{Name: "weather"})},
+		}
+		p.ToolChoice.OfAuto = openai.String("required")
+		ask := func() openai.ChatCompletionChoice {
+			t.Helper()
+			got, err := c.Chat.Completions.New(t.Context(), p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got.Choices[0]
+		}
+		m := ask().Message
+		if len(m.ToolCalls) != 1 || m.ToolCalls[0].Function.Name != "weather" {
+			t.Fatalf("%+v", m)
+		}
+		p.Messages = append(p.Messages, m.ToParam(), openai.ToolMessage("sun", m.ToolCalls[0].ID))
+		p.ToolChoice.OfAuto = openai.String("auto")
+		if got := ask(); got.Message.Content != "It is sun" {
+			t.Errorf("%+v", got.Message)
+		}
+
+		p = openai.ChatCompletionNewParams{Model: "goclaw", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("sky?")}}
+		p.ResponseFormat.OfJSONSchema = &openai.ResponseFormatJSONSchemaParam{JSONSchema: openai.ResponseFormatJSONSchemaJSONSchemaParam{
+			Name: "sky", Schema: map[string]any{"type": "object", "required": []string{"sky"}, "properties": map[string]any{"sky": map[string]any{"type": "string"}}}}}
+		if got := ask(); got.Message.Content != `{"sky":"grey"}` || got.FinishReason != "stop" {
+			t.Errorf("%+v", got)
+		}
+		p = openai.ChatCompletionNewParams{Model: "goclaw", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("tell all")}}
+		if got := ask(); got.FinishReason != "length" {
+			t.Errorf("%+v", got)
+		}
+		g.stop()
+	})
+}

@@ -88,6 +88,15 @@ func (h home) readToken() (string, error) {
 	return t, nil
 }
 
+// open says that others than the owner can read the token, "" if they can't.
+func (h home) open() string {
+	info, err := os.Stat(h.path("token"))
+	if err != nil || os.PathSeparator != '/' || info.Mode().Perm()&0o077 == 0 {
+		return ""
+	}
+	return fmt.Sprintf("others can read %s (mode %04o): chmod 600 it, then goclaw token rotate", h.path("token"), info.Mode().Perm())
+}
+
 // makeToken returns the file's token, which it makes at first use. Only the
 // holder of the lock may call it: a running gateway keeps its token.
 func (h home) makeToken() (string, error) {

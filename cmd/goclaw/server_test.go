@@ -94,3 +94,20 @@ func TestLargeHeads(t *testing.T) {
 		}
 	}
 }
+
+// What asks for no path is answered by the handler too, not by net/http.
+func TestGeneralOptions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := pipeListener{make(chan net.Conn), make(chan struct{})}
+		srv := newServer(t.Context(), http.NotFoundHandler(), slog.New(slog.DiscardHandler))
+		go func() { _ = srv.Serve(l) }()
+		defer srv.Close()
+		near, far := net.Pipe()
+		l.conns <- far
+		go func() { _, _ = io.WriteString(near, "OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n") }()
+		answer, err := io.ReadAll(near)
+		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 404") {
+			t.Errorf("%q, %v", answer, err)
+		}
+	})
+}

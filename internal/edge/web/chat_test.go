@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/openai/openai-go/v3"
@@ -116,6 +119,39 @@ func TestCompletionStream(t *testing.T) {
 			t.Errorf("usage %v: %d tokens", usage, got)
 		}
 	}
+}
+
+// slowWriter is a client that takes a second for each piece.
+type slowWriter struct{ *httptest.ResponseRecorder }
+
+func (w slowWriter) Write(b []byte) (int, error) {
+	<-time.After(time.Second)
+	return w.ResponseRecorder.Write(b)
+}
+
+// TestSlowStreamIsWhole: what was said before the outcome was known is told
+// first, however slowly the client reads.
+func TestSlowStreamIsWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var words []string
+		f := &fake{}
+		scripted(f, answer, func(r goclaw.Run) (all []goclaw.Notice) {
+			for i := range 20 {
+				words = append(words, fmt.Sprintf("word%d ", i))
+				all = append(all, say(r.Session, r.ID, words[i]))
+			}
+			return append(all, goclaw.Notice{Kind: goclaw.NoticeUsage, Session: r.Session, RunID: r.ID},
+				say(r.Session, r.ID, "Hello there"), ended(r, "Hello there"))
+		})
+		r := request("POST", "/v1/chat/completions", `{"model":"goclaw","stream":true,"messages":[{"role":"user","content":"hi"}]}`, nil)
+		w := slowWriter{httptest.NewRecorder()}
+		gateway(f).ServeHTTP(w, r.WithContext(t.Context()))
+		for _, word := range append(words, "Hello there") {
+			if !strings.Contains(w.Body.String(), word+`"`) {
+				t.Fatalf("no %q in:\n%s", word, w.Body)
+			}
+		}
+	})
 }
 
 // TestStreamIsLive publishes each piece only after the one before has arrived.

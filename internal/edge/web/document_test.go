@@ -137,6 +137,9 @@ func TestEveryRouteIsInTheDocument(t *testing.T) {
 			problem = "application/json"
 		}
 		for status, answer := range op.Responses {
+			if status == "431" {
+				continue // net/http says it, as text
+			}
 			if _, ok := answer.Content[problem]; status >= "400" && !ok {
 				t.Errorf("%s: %s has no %s", pattern, status, problem)
 			}

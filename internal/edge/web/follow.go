@@ -216,7 +216,18 @@ func (a *answering) follow(to wording) {
 			}
 			settled = time.After(settle)
 		case <-settled:
-			sh.settled = true
+			// What has come by now is told first, however late it is looked at.
+			select {
+			case n, open := <-notices:
+				if !open {
+					notices = nil
+				} else if text := sh.see(n); text != "" {
+					err = to.say(st, text)
+				}
+				settled = time.After(0)
+			default:
+				sh.settled = true
+			}
 		case <-ticker.C:
 			err = st.alive()
 		case <-a.r.Context().Done():

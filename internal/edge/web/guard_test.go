@@ -15,6 +15,12 @@ import (
 
 // ask sends one request to h in memory.
 func ask(h http.Handler, method, target, body string, header map[string]string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, request(method, target, body, header))
+	return w
+}
+
+func request(method, target, body string, header map[string]string) *http.Request {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	r.Host = "localhost:8080"
 	r.RemoteAddr = "127.0.0.1:40000"
@@ -31,9 +37,7 @@ func ask(h http.Handler, method, target, body string, header map[string]string) 
 			r.Header.Set(name, value)
 		}
 	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w
+	return r
 }
 
 func TestEveryRouteIsGuarded(t *testing.T) {
@@ -74,12 +78,25 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 			if w.Code != want {
 				t.Errorf("%s, %s: %d, want %d", e.id, tc.name, w.Code, want)
 			}
-			if w.Header().Get("X-Content-Type-Options") != "nosniff" || w.Header().Get("Access-Control-Allow-Origin") != "" {
-				t.Errorf("%s, %s: header %v", e.id, tc.name, w.Header())
-			}
+			checkProtection(t, e.id+", "+tc.name, w.Header())
 			if want >= 400 {
 				checkErrorShape(t, e.path, w)
 			}
+		}
+	}
+}
+
+// checkProtection fails unless an answer carries what keeps browsers from doing
+// anything with it but for the page.
+func checkProtection(t *testing.T, what string, h http.Header) {
+	t.Helper()
+	for name, want := range map[string]string{
+		"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Cross-Origin-Resource-Policy": "same-origin",
+		"Referrer-Policy": "no-referrer", "Cache-Control": "no-store", "Access-Control-Allow-Origin": "",
+		"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+	} {
+		if got := h.Get(name); got != want {
+			t.Errorf("%s: %s is %q, want %q", what, name, got, want)
 		}
 	}
 }

@@ -230,8 +230,11 @@ func raw(t *testing.T, srv *httptest.Server, text string) *http.Response {
 
 // What only shows on a real connection: how net/http reads the request's head.
 func TestRawRequests(t *testing.T) {
-	srv := httptest.NewServer(gateway(&fake{}))
+	srv := httptest.NewUnstartedServer(gateway(&fake{}))
+	srv.Config.DisableGeneralOptionsHandler = true // as the gateway has it
+	srv.Start()
 	defer srv.Close()
+	defer srv.CloseClientConnections() // or a stream that should have been refused hangs the test
 	auth := "Authorization: Bearer " + token + "\r\nConnection: close\r\n"
 	for _, tc := range []struct {
 		name, text string
@@ -248,6 +251,8 @@ func TestRawRequests(t *testing.T) {
 		{"two origins", "GET /api/status HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\nOrigin: http://evil.example\r\n" + auth, 403},
 		{"an empty origin", "GET /api/status HTTP/1.1\r\nHost: localhost\r\nOrigin:\r\n" + auth, 403},
 		{"a tunnel", "CONNECT localhost:80 HTTP/1.1\r\nHost: localhost:80\r\n" + auth, 404},
+		{"no path, without a token", "OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n", 401},
+		{"no path", "OPTIONS * HTTP/1.1\r\nHost: localhost\r\n" + auth, 404},
 		{"two lengths", "POST /api/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nContent-Length: 3\r\n" + auth, 400},
 	} {
 		res := raw(t, srv, tc.text+"\r\n")

@@ -44,6 +44,9 @@ func (j *job) typed() *prompt.Typed {
 	if len(must) > 0 {
 		t.Form = strings.TrimSpace(mustCall(must) + "\n" + t.Form)
 	}
+	if !j.r.Session.IsWorker() { // whose session goes on
+		t.Form = "For this message only: " + t.Form
+	}
 	return &t
 }
 

@@ -239,7 +239,6 @@ func (b *builder) failures(r Route, op *operation) error {
 		may[http.StatusUnauthorized] = "the token is missing or wrong"
 		may[http.StatusTooManyRequests] = "too many requests, or too many wrong tokens: Retry-After says when to try again"
 	}
-	may[http.StatusRequestURITooLong] = "the address is too long"
 	may[http.StatusBadRequest] = "the request is wrong: detail says what"
 	if r.Body != nil {
 		may[http.StatusRequestEntityTooLarge] = "the body is too large"
@@ -257,6 +256,10 @@ func (b *builder) failures(r Route, op *operation) error {
 			return err
 		}
 		op.Responses[strconv.Itoa(status)] = response{Description: may[status], Content: map[string]media{name: {Schema: s}}}
+	}
+	// The server says this before it knows what is asked.
+	op.Responses[strconv.Itoa(http.StatusRequestHeaderFieldsTooLarge)] = response{
+		Description: "the head is too large", Content: map[string]media{"text/plain": {Schema: &jsonschema.Schema{Type: "string"}}},
 	}
 	return nil
 }

@@ -348,3 +348,40 @@ func TestTrims(t *testing.T) {
 		}
 	})
 }
+
+// The clock goes on by hours at once, as when a laptop wakes up, and is put back
+// by hours: each job makes up for the night once, a heartbeat beats once, and
+// nothing is repeated.
+func TestClockJumps(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.takes, w.files["/w"] = time.Second, "- look"
+		var ahead atomic.Int64
+		s := w.service(func(o *cron.Options) {
+			beating(nil)(o)
+			o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+		})
+		often := w.add(s, func(j *goclaw.CronJob) { j.Name, j.Schedule.EveryMs = "often", 600_000 })
+		strict := w.add(s, func(j *goclaw.CronJob) {
+			j.Name, j.Missed, j.Schedule.EveryMs = "strict", goclaw.MissedSkip, 3_600_000
+		})
+		once := w.add(s, func(j *goclaw.CronJob) {
+			j.Name, j.Schedule = "once", goclaw.Schedule{Kind: goclaw.ScheduleAt, At: goclaw.At(w.began.Add(3 * time.Hour))}
+		})
+		w.sleep(65 * time.Minute)
+		ahead.Store(int64(8 * time.Hour)) // 09:05
+		w.sleep(time.Minute)
+		ran := []string{"600", "1200", "1800", "2400", "3000", "3600"}
+		w.tells(often.ID, append(ran, "4200+47")...)
+		w.tells(strict.ID, "3600", "7200+6 7 due times were missed: nothing could run then", "32400")
+		w.tells(once.ID, "10800")
+		w.tells("heartbeat-main", "1800", "3600", "5400")
+		ahead.Store(0) // 01:06
+		w.sleep(8 * time.Hour)
+		w.tells(often.ID, append(ran, "4200+47")...)
+		w.tells(once.ID, "10800")
+		w.sleep(5 * time.Minute) // 09:11
+		w.tells(often.ID, append(ran, "4200+47", "33000")...)
+		w.sleep(50 * time.Minute) // 10:01
+		w.tells("heartbeat-main", "1800", "3600", "5400", "34200", "36000")
+	})
+}

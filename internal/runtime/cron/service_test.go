@@ -129,7 +129,7 @@ func TestBacksOff(t *testing.T) {
 			"660+14 it failed 4 times in a row; it goes on at 2000-01-01 00:25:01 UTC")
 		r, err := s.Show(w.Context(), r.ID)
 		w.ok(err)
-		if r.Failures != 4 || r.Last.Skipped == "" {
+		if r.Failures != 4 || r.Last.Skipped == "" || r.LastError != "told to" {
 			t.Errorf("%+v", r)
 		}
 		// Whoever mends it does not wait.
@@ -137,7 +137,7 @@ func TestBacksOff(t *testing.T) {
 		_, err = s.RunNow(w.Context(), r.ID, "")
 		w.ok(err)
 		w.sleep(2 * time.Second)
-		if r, err = s.Show(w.Context(), r.ID); err != nil || r.Failures != 0 {
+		if r, err = s.Show(w.Context(), r.ID); err != nil || r.Failures != 0 || r.LastError != "" {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})

@@ -139,6 +139,10 @@ type CronReport struct {
 	Last     *Firing `json:"last,omitempty"`     // the newest that ran or was skipped
 	Running  string  `json:"running,omitempty"`  // the unended run, if any
 	Failures int     `json:"failures,omitempty"` // in a row, up to now
+
+	// LastError is what the last of the failures was; while the job rests after
+	// it, Last says only that.
+	LastError string `json:"lastError,omitempty"`
 	Upcoming []int64 `json:"upcoming,omitempty"` // the next due times, in Unix milliseconds
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -59,77 +57,36 @@ var clockJobs = []clockJob{
 // clockSum is what all rounds came to.
 type clockSum struct {
 	mu                                              sync.Mutex
-	left, kills, atPoints, pauses, caught           int
+	kills, atPoints, pauses, caught                 int
 	decided, ran, madeUp, skipped, announced, lives int
 }
 
-func (s *clockSum) take(n int) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n = min(n, s.left)
-	s.left -= n
-	return n
-}
-
 func crashClock(t *testing.T, top topology, total int, from stock) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	sum := &clockSum{left: total}
-	d := &dice{rnd: rand.New(rand.NewPCG(seed, 1))}
-	began := time.Now()
-	var rounds sync.WaitGroup
-	for range top.parallel {
-		rounds.Go(func() {
-			for n := sum.take(top.faults); n > 0 && !t.Failed(); n = sum.take(top.faults) {
-				clockRound(t, top, n, from, d, sum)
-			}
-		})
-	}
-	rounds.Wait()
+	sum := &clockSum{}
+	took := rounds(t, top, total, from, false, func(s *site) {
+		s.play = playClock
+		s.addJobs()
+		var lives sync.WaitGroup
+		for _, seat := range s.seats {
+			lives.Go(func() { s.keep(seat) })
+		}
+		for s.pending() && !t.Failed() {
+			wait(30*time.Millisecond, nil)
+		}
+		s.calm()
+		close(s.over)
+		lives.Wait()
+		s.checkClock(sum)
+	})
 	if t.Failed() {
 		return
 	}
 	t.Logf("%d kills (%d at a commit, %d within 50 ms of a firing), %d pauses, %d lives; %s", sum.kills, sum.atPoints, sum.caught, sum.pauses, sum.lives,
-		time.Since(began).Round(time.Second))
+		took.Round(time.Second))
 	t.Logf("%d due times, each decided about once: %d ran, %d further ones were made up for, %d were skipped; %d results, announced once each",
 		sum.decided, sum.ran, sum.madeUp, sum.skipped, sum.announced)
 	if sum.kills > 20 && sum.caught == 0 {
 		t.Error("no kill was near a firing: the check checks nothing")
-	}
-}
-
-// clockRound is a fresh database with jobs, and n faults.
-func clockRound(t *testing.T, top topology, n int, from stock, d *dice, sum *clockSum) {
-	dir, err := siteDir(t)
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	s, err := newSite(t, top, dir, from, d, false)
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	defer s.close()
-	s.play, s.left = playClock, n
-	s.addJobs()
-	var lives sync.WaitGroup
-	for _, seat := range s.seats {
-		lives.Go(func() { s.keep(seat) })
-	}
-	for s.pending() && !t.Failed() {
-		wait(30*time.Millisecond, nil)
-	}
-	s.calm()
-	close(s.over)
-	lives.Wait()
-	s.checkClock(sum)
-	if t.Failed() {
-		t.Logf("in %s", dir)
-		return
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,46 +82,59 @@ func crash(t *testing.T, top topology, total int, from stock) {
 	if box == nil {
 		t.Logf("NO SANDBOX (%s): the workers have no side effects in this run", why)
 	}
+	sum := &tally{}
+	took := rounds(t, top, total, from, box != nil, func(s *site) {
+		s.round()
+		s.check(sum)
+	})
+	sum.report(t, top, took)
+}
+
+// rounds deals faults out to rounds, each on fresh homes and a fresh database,
+// some of them at a time, and says how long it took.
+func rounds(t *testing.T, top topology, total int, from stock, effects bool, round func(*site)) time.Duration {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	sum := &tally{left: total}
 	d := &dice{rnd: rand.New(rand.NewPCG(seed, 1))}
 	began := time.Now()
-	var rounds sync.WaitGroup
+	var left atomic.Int64
+	left.Store(int64(total))
+	take := func() int {
+		n := top.faults - 1 + d.n(3)
+		return n + min(0, int(left.Add(int64(-n)))) // what falls below zero is not there
+	}
+	var all sync.WaitGroup
 	for range top.parallel {
-		rounds.Go(func() {
-			for n := sum.take(top.faults - 1 + d.n(3)); n > 0 && !t.Failed(); n = sum.take(top.faults - 1 + d.n(3)) {
-				crashRound(t, top, n, from, d, sum, box != nil)
+		all.Go(func() {
+			for n := take(); n > 0 && !t.Failed(); n = take() {
+				if err := oneRound(t, top, n, from, d, effects, round); err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}
-	rounds.Wait()
-	sum.report(t, top, time.Since(began))
+	all.Wait()
+	return time.Since(began)
 }
 
-// crashRound is fresh homes, a fresh database, and n faults.
-func crashRound(t *testing.T, top topology, n int, from stock, d *dice, sum *tally, effects bool) {
+// oneRound is a round with n faults. What a failed one leaves is kept.
+func oneRound(t *testing.T, top topology, n int, from stock, d *dice, effects bool, round func(*site)) error {
 	dir, err := siteDir(t)
 	if err != nil {
-		t.Error(err)
-		return
+		return err
 	}
-	site, err := newSite(t, top, dir, from, d, effects)
+	s, err := newSite(t, top, dir, from, d, effects)
 	if err != nil {
-		t.Error(err)
-		return
+		return err
 	}
-	defer site.close()
-	site.left = n
-	site.round()
-	site.check(sum)
+	defer s.close()
+	s.left = n
+	round(s)
 	if t.Failed() {
-		t.Logf("in the round after %d faults, in %s", sum.faults(), dir)
-		return
+		t.Logf("in the round in %s", dir)
+		return nil
 	}
-	if err := os.RemoveAll(dir); err != nil {
-		t.Error(err)
-	}
+	return os.RemoveAll(dir)
 }
 
 // siteDir makes a folder for a site.
@@ -170,24 +184,8 @@ type figures struct {
 
 // tally is the sum of all rounds.
 type tally struct {
-	mu   sync.Mutex
-	left int
+	mu sync.Mutex
 	figures
-}
-
-// take returns up to n of the faults that are left.
-func (s *tally) take(n int) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n = min(n, s.left)
-	s.left -= n
-	return n
-}
-
-func (s *tally) faults() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.kills + s.pauses
 }
 
 func (s *tally) add(f figures) {

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -58,6 +59,7 @@ type Record struct {
 	Running  string // the unended run, if any
 	Failures int    // in a row, up to now
 	Failed   time.Time
+	Error    string // of the last failure
 	known    bool
 	ran      bool
 }
@@ -95,7 +97,7 @@ func (r *Record) add(f goclaw.Firing, since goclaw.Millis) {
 	case f.Run == "", f.State == goclaw.StateFailed, f.State == goclaw.StateTimeout:
 		r.Failures++
 		if r.Failed.IsZero() {
-			r.Failed = max(f.At, f.FinishedAt).Time()
+			r.Failed, r.Error = max(f.At, f.FinishedAt).Time(), cmp.Or(f.Error, f.Skipped, string(f.State))
 		}
 	}
 }

@@ -111,6 +111,16 @@ func TestReadRecord(t *testing.T) {
 		return goclaw.Firing{At: goclaw.Millis(at), Run: "r", State: s, FinishedAt: goclaw.Millis(at + 1)}
 	}
 	skipped := func(at int, why string) goclaw.Firing { return goclaw.Firing{At: goclaw.Millis(at), Skipped: why} }
+	first, second := ran(40, "failed"), ran(30, "failed")
+	first.Error, second.Error = "no network", "no credit"
+	for what, firings := range map[string][]goclaw.Firing{
+		"no network": {skipped(50, "it failed; it goes on at noon"), first, second}, "timeout": {ran(40, "timeout"), second},
+		schedule.CantRun + "x": {skipped(40, schedule.CantRun+"x"), second}, "": {ran(50, "completed"), first},
+	} {
+		if r, _ := schedule.ReadRecord(firings, 5); r.Error != what {
+			t.Errorf("the last error of %+v is %q; want %q", firings, r.Error, what)
+		}
+	}
 	for _, c := range []struct {
 		what     string
 		firings  []goclaw.Firing

@@ -217,7 +217,7 @@ func (s *Service) report(ctx context.Context, job goclaw.CronJob) (goclaw.CronRe
 	if err != nil {
 		return r, err
 	}
-	r.Running, r.Failures = record.Running, record.Failures
+	r.Running, r.Failures, r.LastError = record.Running, record.Failures, record.Error
 	if !job.Enabled || job.Next == 0 {
 		return r, nil
 	}

@@ -129,7 +129,7 @@ func TestBacksOff(t *testing.T) {
 			"660+14 it failed 4 times in a row; it goes on at 2000-01-01 00:25:01 UTC")
 		r, err := s.Show(w.Context(), r.ID)
 		w.ok(err)
-		if r.Failures != 4 || r.Last.Skipped == "" {
+		if r.Failures != 4 || r.Last.Skipped == "" || r.LastError != "told to" {
 			t.Errorf("%+v", r)
 		}
 		// Whoever mends it does not wait.
@@ -137,7 +137,7 @@ func TestBacksOff(t *testing.T) {
 		_, err = s.RunNow(w.Context(), r.ID, "")
 		w.ok(err)
 		w.sleep(2 * time.Second)
-		if r, err = s.Show(w.Context(), r.ID); err != nil || r.Failures != 0 {
+		if r, err = s.Show(w.Context(), r.ID); err != nil || r.Failures != 0 || r.LastError != "" {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})
@@ -346,5 +346,42 @@ func TestTrims(t *testing.T) {
 		if all := w.told(often.ID); len(all) != 20 || all[0] != "3380" || all[19] != "3570" {
 			t.Errorf("after an hour there are %v", all)
 		}
+	})
+}
+
+// The clock goes on by hours at once, as when a laptop wakes up, and is put back
+// by hours: each job makes up for the night once, a heartbeat beats once, and
+// nothing is repeated.
+func TestClockJumps(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.takes, w.files["/w"] = time.Second, "- look"
+		var ahead atomic.Int64
+		s := w.service(func(o *cron.Options) {
+			beating(nil)(o)
+			o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+		})
+		often := w.add(s, func(j *goclaw.CronJob) { j.Name, j.Schedule.EveryMs = "often", 600_000 })
+		strict := w.add(s, func(j *goclaw.CronJob) {
+			j.Name, j.Missed, j.Schedule.EveryMs = "strict", goclaw.MissedSkip, 3_600_000
+		})
+		once := w.add(s, func(j *goclaw.CronJob) {
+			j.Name, j.Schedule = "once", goclaw.Schedule{Kind: goclaw.ScheduleAt, At: goclaw.At(w.began.Add(3 * time.Hour))}
+		})
+		w.sleep(65 * time.Minute)
+		ahead.Store(int64(8 * time.Hour)) // 09:05
+		w.sleep(time.Minute)
+		ran := []string{"600", "1200", "1800", "2400", "3000", "3600"}
+		w.tells(often.ID, append(ran, "4200+47")...)
+		w.tells(strict.ID, "3600", "7200+6 7 due times were missed: nothing could run then", "32400")
+		w.tells(once.ID, "10800")
+		w.tells("heartbeat-main", "1800", "3600", "5400")
+		ahead.Store(0) // 01:06
+		w.sleep(8 * time.Hour)
+		w.tells(often.ID, append(ran, "4200+47")...)
+		w.tells(once.ID, "10800")
+		w.sleep(5 * time.Minute) // 09:11
+		w.tells(often.ID, append(ran, "4200+47", "33000")...)
+		w.sleep(50 * time.Minute) // 10:01
+		w.tells("heartbeat-main", "1800", "3600", "5400", "34200", "36000")
 	})
 }

@@ -50,7 +50,7 @@ func CronTable(jobs []goclaw.CronReport, zone *time.Location) string {
 	for _, j := range jobs {
 		fmt.Fprintf(&b, "\n%-20s  %-32s %-24s %-10s %s", j.ID, Due(j.Schedule, zone), nextDue(j, zone), lastly(j), oneLine(j.Name))
 		if j.Failures > 0 {
-			fmt.Fprintf(&b, "\n%-20s  failed %s: %s", "", inARow(j.Failures), oneLine(lastError(j)))
+			fmt.Fprintf(&b, "\n%-20s  failed %s: %s", "", inARow(j.Failures), oneLine(j.LastError))
 		}
 	}
 	return b.String()
@@ -87,16 +87,6 @@ func lastly(j goclaw.CronReport) string {
 	return string(j.Last.State)
 }
 
-func lastError(j goclaw.CronReport) string {
-	if j.Last == nil {
-		return ""
-	}
-	if j.Last.Skipped != "" {
-		return j.Last.Skipped
-	}
-	return j.Last.Error
-}
-
 // CronDetails shows all of a job.
 func CronDetails(j goclaw.CronReport, zone *time.Location) string {
 	var b strings.Builder
@@ -126,8 +116,11 @@ func CronDetails(j goclaw.CronReport, zone *time.Location) string {
 	line("last", lastly(j))
 	if j.Failures > 0 {
 		line("failed", inARow(j.Failures))
+		line("error", oneLine(j.LastError))
 	}
-	line("error", oneLine(lastError(j)))
+	if j.Last != nil {
+		line("skipped", oneLine(j.Last.Skipped))
+	}
 	b.WriteString("\n" + j.Message)
 	return b.String()
 }

@@ -25,10 +25,12 @@ func TestCronTable(t *testing.T) {
 	at := goclaw.At(time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC))
 	once := goclaw.Schedule{Kind: goclaw.ScheduleAt, At: at}
 	report := func(s goclaw.Schedule, enabled bool, next goclaw.Millis, last *goclaw.Firing, failures int) goclaw.CronReport {
-		return goclaw.CronReport{CronJob: goclaw.CronJob{ID: "tea", Name: "Tea", Schedule: s, Enabled: enabled, Next: next}, Last: last, Failures: failures}
+		return goclaw.CronReport{
+			CronJob: goclaw.CronJob{ID: "tea", Name: "Tea", Schedule: s, Enabled: enabled, Next: next}, Last: last, Failures: failures, LastError: "no\nnetwork",
+		}
 	}
 	ran := func(at goclaw.Millis, state goclaw.RunState) *goclaw.Firing {
-		return &goclaw.Firing{Due: at, At: at, Run: "r", State: state, Error: "no\nnetwork"}
+		return &goclaw.Firing{Due: at, At: at, Run: "r", State: state}
 	}
 	for what, c := range map[string]struct {
 		job  goclaw.CronReport
@@ -49,9 +51,9 @@ func TestCronTable(t *testing.T) {
 			}
 		}
 	}
-	j := report(once, true, at, nil, 2)
+	j := report(once, true, at, &goclaw.Firing{Skipped: "it failed; it goes on at 9"}, 2)
 	j.Budget = goclaw.Limits{USD: 0.05, Tokens: 5000, Steps: 3, Seconds: 90}
-	if text := gateway.CronDetails(j, time.UTC); !strings.Contains(text, "\nbudget     $0.05, 5000 tokens, 3 model calls, 1m30s\n") || !strings.Contains(text, "\nfailed     2 times in a row\n") {
+	if text := gateway.CronDetails(j, time.UTC); !strings.Contains(text, "\nbudget     $0.05, 5000 tokens, 3 model calls, 1m30s\n") || !strings.Contains(text, "\nfailed     2 times in a row\nerror      no network\nskipped    it failed; it goes on at 9\n") {
 		t.Error(text)
 	}
 }

@@ -24,6 +24,7 @@ type job struct {
 	Last     *firing           `json:"last,omitempty"`
 	Running  string            `json:"runningRunId,omitempty"`
 	Failures int               `json:"failuresInARow,omitempty"`
+	Error    string            `json:"lastError,omitempty"`
 }
 
 // firing is what an agent is told of a due time.
@@ -42,7 +43,7 @@ func (t tool) describe(r goclaw.CronReport) job {
 	d := job{
 		ID: r.ID, Name: r.Name, Cron: r.Schedule.Expr, Timezone: r.Schedule.Zone,
 		Next: t.time(r.Next), Paused: !r.Enabled, Target: r.Target, Message: clip(r.Message),
-		Running: r.Running, Failures: r.Failures,
+		Running: r.Running, Failures: r.Failures, Error: clip(r.LastError),
 	}
 	switch r.Schedule.Kind {
 	case goclaw.ScheduleAt:

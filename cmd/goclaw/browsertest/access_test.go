@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
@@ -49,11 +50,49 @@ func TestPhone(t *testing.T) {
 			t.Errorf("%s: %s buttons can't be reached", place, got)
 		}
 	}
+	p.visit("runs/" + worker + "/prompt")
+	p.press(`[...document.querySelectorAll(".sections .foldhead")].find((e) => e.innerText.startsWith("Tools"))`)
+	p.until(`(() => { const tools = [...document.querySelectorAll(".sections .foldbody .foldhead")]; return tools.length > 3 && tools.every((e) => e.innerText.trim()) })()`)
 	p.visit("chat")
 	p.say("hello from a phone")
 	p.until(`[...document.querySelectorAll(".turn .md")].at(-1).innerText.includes("hello from a phone")`)
 	p.js(`document.querySelector('nav a[href="#/runs"]').click()`)
 	p.until(`document.querySelector(".row.l2")`)
+}
+
+// Between a phone and a desktop the names of runs stay, and nothing lies over
+// anything else.
+func TestTablet(t *testing.T) {
+	s, worker := inUse(t)
+	p := s.signedIn("runs")
+	p.size(768, 1024)
+	p.until(`document.querySelectorAll(".row.l2").length === 6 && document.querySelector(".nav").offsetWidth < 100`)
+	if got := p.js(`[...document.querySelectorAll(".row:not(.head)")].filter((row) => {
+		const what = row.querySelector(".what"), state = row.querySelector(".st").getBoundingClientRect();
+		return what.querySelector("a").offsetWidth < 30 || [...what.children].some((e) => e.getBoundingClientRect().right > state.left);
+	}).map((row) => row.innerText).join("\n")`); got != "" {
+		t.Errorf("rows that can't be read: %s", got)
+	}
+	p.visit("runs/" + worker)
+	p.until(`document.querySelectorAll(".axis .scale span").length > 1`)
+	if got := p.js(`(() => {
+		const ticks = [...document.querySelectorAll(".axis .scale span")].map((e) => e.getBoundingClientRect()).filter((r) => r.width);
+		return ticks.some((r, i) => i && r.left < ticks[i - 1].right);
+	})()`); got != "" {
+		t.Error("the times of the axis lie over each other")
+	}
+}
+
+// On paper there is what one reads, all of it.
+func TestPrint(t *testing.T) {
+	s, _ := inUse(t)
+	p := s.signedIn("chat")
+	p.until(`document.querySelector(".turn .md")`)
+	if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}); err != nil {
+		t.Fatal(err)
+	}
+	p.until(`[".nav", ".composer", ".chooser + button"].every((s) => !document.querySelector(s).getClientRects().length)`)
+	p.until(`[...document.querySelectorAll(".talk, .view, .stage")].every((e) => getComputedStyle(e).overflowY === "visible" && e.scrollHeight <= e.offsetHeight + 1)`)
 }
 
 // All that has a role has a name, too.

@@ -29,10 +29,12 @@ func run(m *testing.M) int {
 	want := os.Getenv("GOCLAW_BROWSER")
 	path := chromium(want)
 	if path == "" {
-		fmt.Println("SKIPPED: the browser tests: there is no Chromium on this machine (apt-get install chromium)")
+		const absent = "there is no Chromium on this machine (apt-get install chromium)"
 		if want != "" {
+			fmt.Printf("FAILED: the browser tests: GOCLAW_BROWSER=%s asks for them, and %s\n", want, absent)
 			return 1
 		}
+		fmt.Println("SKIPPED: the browser tests: " + absent)
 		return 0
 	}
 	dir, err := os.MkdirTemp("", "goclaw-browser-")

@@ -10,10 +10,7 @@ func TestReconnect(t *testing.T) {
 	p := s.signedIn("chat")
 	p.say("before")
 	p.until(`document.querySelectorAll(".turn .facts").length === 1`)
-	p.expect("ERR_CONNECTION_REFUSED")
-	p.expect("ERR_INCOMPLETE_CHUNKED_ENCODING")
-	p.expect("ERR_CONNECTION_RESET")
-	p.expect("ERR_EMPTY_RESPONSE")
+	p.expect("net::ERR_") // whatever a request meets
 	s.kill()
 	p.until(`document.querySelector(".banner.bad")?.innerText.includes("can't be reached") && document.querySelector(".lamp.lost")`)
 

@@ -10,6 +10,7 @@ func TestFiveWorkersLive(t *testing.T) {
 	p := s.signedIn("chat")
 	tree := s.signedIn("runs")
 	tree.shows("Nothing has run yet.")
+	s.gate.shut("lines.") // the workers' answers
 	p.say("Spawn five workers")
 
 	// In the chat the workers of the turn stand in it, live.
@@ -18,6 +19,7 @@ func TestFiveWorkersLive(t *testing.T) {
 	tree.until(`document.querySelectorAll(".row.l2.running, .row.l2.queued").length === 5`)
 	ticking := tree.js(`document.querySelector(".row.l2.running .el")?.innerText`)
 	tree.until(`document.querySelector(".row.l2 .el").innerText !== ` + quoted(ticking))
+	s.gate.release()
 	tree.until(`document.querySelectorAll(".row.l2.completed").length === 6`) // the workers, and what announces them
 	tree.until(`[...document.querySelectorAll(".row.l2 .tok")].every((e) => e.innerText !== "–") && [...document.querySelectorAll(".row.l2 .cost")].every((e) => e.innerText.startsWith("$"))`)
 	p.until(`document.querySelectorAll(".worker.completed").length === 5`)

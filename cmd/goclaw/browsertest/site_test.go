@@ -28,6 +28,7 @@ type site struct {
 
 	gateway *exec.Cmd
 	stderr  bytes.Buffer
+	gate    gate
 }
 
 // newSite starts a gateway; with no script it has no provider but the demo.
@@ -49,7 +50,7 @@ func newSite(t *testing.T, script string) *site {
 			t.Fatal(err)
 		}
 		models := providertest.New(parsed, providertest.WithCache())
-		server := httptest.NewServer(models.Handler())
+		server := httptest.NewServer(s.gate.hold(models.Handler()))
 		t.Cleanup(func() {
 			models.Close()
 			server.Close()
@@ -63,6 +64,17 @@ func newSite(t *testing.T, script string) *site {
 
 // start starts the gateway and waits until it serves.
 func (s *site) start(addr string) {
+	s.t.Helper()
+	// The address that a killed gateway had may be some other connection's for
+	// a moment.
+	for try := 1; !s.starts(addr); try++ {
+		if try == 30 || !strings.Contains(s.stderr.String(), "address already in use") {
+			s.t.Fatalf("the gateway did not start:\n%s", s.stderr.String())
+		}
+	}
+}
+
+func (s *site) starts(addr string) bool {
 	s.t.Helper()
 	s.gateway = s.command("gateway", "--addr", addr)
 	s.gateway.Stderr = &s.stderr
@@ -78,11 +90,12 @@ func (s *site) start(addr string) {
 		if url, ok := strings.CutPrefix(lines.Text(), "ready "); ok {
 			s.url = url
 			go func() { _, _ = io.Copy(io.Discard, out) }() // ends with the process
-			return
+			return true
 		}
 	}
 	_ = s.gateway.Wait()
-	s.t.Fatalf("the gateway did not start:\n%s", s.stderr.String())
+	s.gateway = nil
+	return false
 }
 
 // stop ends the gateway in order.

@@ -22,7 +22,7 @@ import (
 
 // patience bounds one wait. It is no measure of speed: all that is waited for
 // comes in moments, or never.
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 // tab is one page of a browser that knows of no other test.
 type tab struct {
@@ -195,7 +195,7 @@ func (p *tab) shows(text string) {
 	p.until(`document.querySelector("main").innerText.includes(` + quoted(text) + `)`)
 }
 
-// click clicks what a selector finds with the mouse, as soon as it is there.
+// click clicks what a selector finds, as soon as a mouse could.
 func (p *tab) click(selector string) {
 	p.t.Helper()
 	p.press(`document.querySelector(` + quoted(selector) + `)`)
@@ -207,21 +207,21 @@ func (p *tab) clickOn(text string) {
 	p.press(`[...document.querySelectorAll("dialog[open] button, dialog[open] a")].concat([...document.querySelectorAll("button, a")]).find((e) => e.innerText.trim() === ` + quoted(text) + ` || e.ariaLabel === ` + quoted(text) + `)`)
 }
 
+// press clicks what an expression finds.
 func (p *tab) press(element string) {
 	p.t.Helper()
-	at := p.until(`(() => {
+	// It is looked for and clicked in one go: between two, what is live may move.
+	p.until(`(() => {
 		const e = ` + element + `;
 		if (!e || e.disabled) return false;
 		e.scrollIntoView({ block: "center" });
-		const r = e.getBoundingClientRect(), x = r.x + r.width / 2, y = r.y + r.height / 2;
-		const top = document.elementFromPoint(x, y);
-		return top && (e.contains(top) || top.contains(e)) && JSON.stringify([x, y]);
+		const r = e.getBoundingClientRect();
+		const top = document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2);
+		if (!top || !(e.contains(top) || top.contains(e))) return false;
+		e.focus();
+		e.click();
+		return true;
 	})()`)
-	var xy [2]float64
-	if err := json.Unmarshal([]byte(at), &xy); err != nil {
-		p.t.Fatal(err)
-	}
-	p.do(chromedp.MouseClickXY(xy[0], xy[1]))
 }
 
 // keys types with the keyboard, wherever the focus is.

@@ -18,7 +18,7 @@ addEventListener("keydown", (e) => {
     if (e.key === "Escape" && !e.target.closest("dialog")) e.target.blur();
     return;
   }
-  if (Date.now() - leader < 1500 && places[e.key]) {
+  if (Date.now() - leader < 5000 && places[e.key]) {
     leader = 0;
     e.preventDefault();
     go([places[e.key]]);

@@ -37,7 +37,7 @@ const from = { cron: "by its schedule", heartbeat: "heartbeat", compact: "summin
 function Opening({ run, events }) {
   const input = events[0]?.prompt ? said(events[0].prompt.input) : run.task;
   if (run.trigger === "user") {
-    return html`<div class="you"><p dir="auto" title=${full(run.createdAt)}>${clean(run.task)}</p></div>`;
+    return html`<div class="you"><p dir="auto" tabindex=${run.task.length > 2000 ? 0 : undefined} title=${full(run.createdAt)}>${clean(run.task)}</p></div>`;
   }
   if (run.trigger === "announcement") {
     const names = [...input.matchAll(/^\[Subagent: (.*?)\] (.*)$/gm)];

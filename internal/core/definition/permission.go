@@ -139,7 +139,11 @@ func (r *toolReader) permit(f frontmatter.Field, tools []string, base Action) bo
 		if anything(p.Pattern) && p.Action == Allow {
 			continue
 		}
-		r.narrow(tools, p.Pattern, p.Action)
+		on := tools
+		if p.Action == Deny && !anything(p.Pattern) {
+			on = changing(tools)
+		}
+		r.narrow(on, p.Pattern, p.Action)
 	}
 	return true
 }

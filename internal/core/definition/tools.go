@@ -271,8 +271,17 @@ func plainWord(name string) bool {
 
 func (r *toolReader) unknown(e entry) {
 	hint := "remove it, or write one of " + strings.Join(workerSet[:], ", ")
-	if near := r.names.near(e.name); near != "" {
+	switch near := r.names.near(e.name); {
+	case near != "":
 		hint = fmt.Sprintf("did you mean %s?", near)
+	case strings.EqualFold(e.name, "none"):
+		hint = "write [] for no tools"
+	case strings.EqualFold(e.name, "inherit"), strings.EqualFold(e.name, "default"):
+		hint = "remove the key for the worker set"
+	case strings.ContainsAny(e.name, "|;&+"):
+		hint = "put commas between the names"
+	case strings.ContainsAny(e.name, "[]"):
+		hint = "remove the quotes around the list"
 	}
 	r.fail(e.at, fmt.Sprintf("unknown tool %q", e.name), hint)
 }
@@ -310,11 +319,11 @@ func (r *toolReader) denyEntry(e entry) {
 	}
 }
 
-// changing adds the other tool that changes files to edit: what may not be
-// edited may not be written anew either.
+// changing adds to a tool that changes files the other one: a place that may
+// not be edited may not be written anew either, nor the other way.
 func changing(tools []string) []string {
-	if slices.Contains(tools, "edit") && !slices.Contains(tools, "write") {
-		return append(slices.Clone(tools), "write")
+	if slices.Contains(tools, "edit") || slices.Contains(tools, "write") {
+		return unique(append(slices.Clone(tools), "edit", "write"))
 	}
 	return tools
 }

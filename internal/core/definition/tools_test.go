@@ -104,6 +104,7 @@ func TestRules(t *testing.T) {
 	}{
 		{"permission: {edit: {'*': deny, 'docs/*': allow, ./notes/*.md: allow}}", map[string]definition.Action{"docs/a/b.md": "allow", "notes/x.md": "allow", "src/x": "deny", "docs": "deny"}},
 		{"disallowedTools: Edit(secrets), Edit(.env), Edit(gen/)", map[string]definition.Action{"secrets/a/b": "deny", "a/.env": "deny", "a/secrets/b": "deny", "gen/x": "deny", "a/gen.go": "allow"}},
+		{"permission: {write: {'*.key': deny}}", map[string]definition.Action{"a/b.key": "deny", "b.go": "allow"}},
 		{"permission: {edit: {'*.lock': ask}}", map[string]definition.Action{"a/b.lock": "ask", "b.locks": "allow"}},
 	} {
 		d := parse(tc.line)

@@ -62,7 +62,9 @@ type toolReader struct {
 	missing frontmatter.Value // where the first absent one stands
 
 	deny      []string
-	denyRules []Rule
+	denyRules []Rule // of permission
+	forbidden []Rule // of disallowedTools: stronger than all else
+	ordered   bool   // permission is a list, of which the last that matches counts
 	asks      frontmatter.Value // where permission stands
 	only      []string          // what a permission of "*": deny leaves; nil: all
 }
@@ -313,7 +315,7 @@ func (r *toolReader) denyEntry(e entry) {
 	default:
 		for _, tool := range changing(ours) {
 			for pattern := range strings.SplitSeq(e.args, ",") {
-				r.denyRules = append(r.denyRules, Rule{Tool: tool, Pattern: strings.TrimSpace(pattern), Action: Deny})
+				r.forbidden = append(r.forbidden, Rule{Tool: tool, Pattern: strings.TrimSpace(pattern), Action: Deny})
 			}
 		}
 	}

@@ -62,9 +62,9 @@ type toolReader struct {
 	missing frontmatter.Value // where the first absent one stands
 
 	deny      []string
-	denyRules []Rule // of permission
-	forbidden []Rule // of disallowedTools: stronger than all else
-	ordered   bool   // permission is a list, of which the last that matches counts
+	denyRules []Rule            // of permission
+	forbidden []Rule            // of disallowedTools: stronger than all else
+	ordered   bool              // permission is a list, of which the last that matches counts
 	asks      frontmatter.Value // where permission stands
 	only      []string          // what a permission of "*": deny leaves; nil: all
 }

@@ -124,14 +124,33 @@ func (c *cli) listAgents(agent string) error {
 		case !r.Trusted && r.Status != definition.StatusRejected:
 			status = "untrusted"
 		}
-		if r.Status == definition.StatusRejected {
-			about = r.Problems[0].Render(r.Path)
+		if why := cause(r); why != "" {
+			about = why
 		} else if r.Overrides != "" {
 			about = "(overrides " + r.Overrides + ") " + about
 		}
 		fmt.Fprintf(&b, "%-10s  %-24s  %-9s  %-9s  %s\n", r.Kind, r.Name, status, r.Scope, shorten(about, 160))
 	}
 	return c.print(rows, b.String)
+}
+
+// cause is the first problem for which a definition can't be spawned, "" if it
+// can.
+func cause(r goclaw.DefinitionReport) string {
+	level := definition.LevelError
+	switch r.Status {
+	case definition.StatusRejected:
+	case definition.StatusDegraded:
+		level = definition.LevelDegrade
+	default:
+		return ""
+	}
+	for _, p := range r.Problems {
+		if p.Level == level {
+			return p.Render(r.Path)
+		}
+	}
+	return ""
 }
 
 func shorten(s string, most int) string {

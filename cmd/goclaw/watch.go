@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -14,6 +15,9 @@ import (
 // costs a few stats.
 const watchEvery = 500 * time.Millisecond
 
+// mostTold are the broken files of one look that are told one by one.
+const mostTold = 5
+
 // watcher tells, as it happens, that a definition file was broken, and that it
 // is mended again. It parses nothing while no file changes.
 type watcher struct {
@@ -23,29 +27,29 @@ type watcher struct {
 	log     *slog.Logger
 }
 
-// run watches until ctx ends. What was broken before is told with the first
-// change, and by the first prompt that it is missing from.
+// run watches until ctx ends. It begins with what is broken already.
 func (w watcher) run(ctx context.Context) {
 	stamps, broken := map[string]int64{}, map[string][]string{}
-	for id, a := range w.agents {
-		stamps[id] = w.library.scanner.Stamp(a.Workspace)
-	}
+	again := map[string]bool{} // a time stamp can hide what came right after a look
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
+		for id, a := range w.agents {
+			stamp := w.library.scanner.Stamp(a.Workspace)
+			last, looked := stamps[id]
+			changed := !looked || stamp != last
+			if !changed && !again[id] {
+				continue
+			}
+			again[id] = changed
+			now := w.library.catalog(a.Workspace).Broken()
+			w.tell(id, broken[id], now)
+			stamps[id], broken[id] = stamp, now
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		}
-		for id, a := range w.agents {
-			stamp := w.library.scanner.Stamp(a.Workspace)
-			if stamp == stamps[id] {
-				continue
-			}
-			now := w.library.catalog(a.Workspace).Broken()
-			w.tell(id, broken[id], now)
-			stamps[id], broken[id] = stamp, now
 		}
 	}
 }
@@ -55,10 +59,17 @@ func (w watcher) tell(agent string, before, now []string) {
 		w.log.Warn("definitions", "agent", agent, "what", text)
 		w.publish(goclaw.Notice{Kind: goclaw.NoticeWarning, Session: goclaw.MainKey(agent), Text: text})
 	}
+	told, fresh := slices.Sorted(slices.Values(before)), 0
 	for _, problem := range now {
-		if !slices.Contains(before, problem) {
+		if _, old := slices.BinarySearch(told, problem); old {
+			continue
+		}
+		if fresh++; fresh <= mostTold {
 			say(problem)
 		}
+	}
+	if fresh > mostTold {
+		say(fmt.Sprintf("definitions: %d more files are broken; goclaw agents check lists them", fresh-mostTold))
 	}
 	if len(before) > 0 && len(now) == 0 {
 		say("all definition files are good again")

@@ -64,6 +64,10 @@ var otherSpellings = [...][2]string{
 	{"disable-model-invocation", "disable-model-invocation"},
 }
 
+// mayBeEmpty are keys that may be left without a value: none of them forbids
+// anything.
+var mayBeEmpty = [...]string{"effort", "maxTurns", "mcpServers", "mode", "modelRole", "skills", "steps", "temperature", "thinking", "timeoutSeconds"}
+
 // notDone are keys with a meaning in Claude Code or OpenCode that nothing here
 // does. None of them forbids anything.
 var notDone = [...]string{
@@ -199,6 +203,10 @@ func (p *parser) sort(f frontmatter.Field) {
 			p.add(LevelWarning, f.Line, f.Col, "permissions is read as permission", "write permission, which other programs read as well")
 		}
 		key = otherSpellings[i][1]
+	}
+	if f.Value.Kind == frontmatter.Null && slices.Contains(mayBeEmpty[:], key) {
+		p.at(LevelWarning, f.Value, f.Key+" is empty, as if it were not there", "give it a value, or remove the key")
+		return
 	}
 	if earlier, ok := p.seen[key]; ok {
 		p.add(LevelError, f.Line, f.Col, fmt.Sprintf("%s says the same as %s on line %d", f.Key, earlier.Key, earlier.Line), "keep one of them")

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ func (r *toolReader) permission(v frontmatter.Value) {
 	case frontmatter.String:
 		v = frontmatter.Value{Kind: frontmatter.Map, Line: v.Line, Col: v.Col, Fields: []frontmatter.Field{{Key: "*", Line: v.Line, Col: v.Col, Value: v}}}
 	case frontmatter.List:
-		v = r.ruleList(v)
+		v, r.ordered = r.ruleList(v), true
 	}
 	if v.Kind != frontmatter.Map {
 		r.fail(v, "permission is "+v.Kind.String(), "write a map of tools to allow, ask or deny")
@@ -123,6 +124,9 @@ func (r *toolReader) permit(f frontmatter.Field, tools []string, base Action) bo
 		left = left || action != Deny
 		patterns = append(patterns, Rule{Pattern: p.Key, Action: action})
 	}
+	if !r.ordered { // in a map, the longest counts wherever it stands
+		slices.SortStableFunc(patterns, func(a, b Rule) int { return cmp.Compare(weight(a.Pattern), weight(b.Pattern)) })
+	}
 	whole := func(p Rule) bool { return anything(p.Pattern) }
 	if !slices.ContainsFunc(patterns, whole) && base != Allow {
 		patterns = append([]Rule{{Pattern: "*", Action: base}}, patterns...)
@@ -139,7 +143,11 @@ func (r *toolReader) permit(f frontmatter.Field, tools []string, base Action) bo
 		if anything(p.Pattern) && p.Action == Allow {
 			continue
 		}
-		r.narrow(tools, p.Pattern, p.Action)
+		on := tools
+		if p.Action == Deny && !anything(p.Pattern) {
+			on = changing(tools)
+		}
+		r.narrow(on, p.Pattern, p.Action)
 	}
 	return true
 }

@@ -74,7 +74,7 @@ func (r *toolReader) callRules(t Tools) []Rule {
 		}
 		rules = append(rules, rule)
 	}
-	rules = append(rules, r.denyRules...)
+	rules = slices.Concat(rules, r.denyRules, r.forbidden)
 	has := func(tool string) bool {
 		if t.Allow != nil {
 			return slices.Contains(t.Allow, tool)

@@ -23,22 +23,32 @@ const (
 // Decide says what the rules have to say about one call. what is a single
 // command, path or name: a caller with several of them (a; b) asks for each.
 // The longest matching pattern counts, and of equal ones the strictest; "*" is
-// the shortest. No matching rule allows.
+// the shortest. The last one counts as well, if it is stricter. No matching rule
+// allows.
 func (t Tools) Decide(tool, what string) Action {
-	action, length := Allow, -1
+	action, last, length := Allow, Allow, -1
 	for _, r := range t.Rules {
 		if r.Tool != tool || !about(r, what) {
 			continue
 		}
-		n := len(r.Pattern)
-		if anything(r.Pattern) {
-			n = 0
-		}
+		last = r.Action
+		n := weight(r.Pattern)
 		if n > length || n == length && stricter(r.Action, action) {
 			action, length = r.Action, n
 		}
 	}
+	if stricter(last, action) {
+		return last
+	}
 	return action
+}
+
+// weight is how much a pattern counts among others that match.
+func weight(pattern string) int {
+	if anything(pattern) {
+		return 0
+	}
+	return len(pattern)
 }
 
 func stricter(a, b Action) bool { return a == Deny && b != Deny || a == Ask && b == Allow }

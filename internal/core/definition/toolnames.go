@@ -2,6 +2,7 @@ package definition
 
 import (
 	_ "embed"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -75,7 +76,7 @@ var vscodeSets = [...]string{"agent", "edit", "execute", "read", "search", "vsco
 // find says what a name means. ours is set for nameOurs only.
 func (n toolNames) find(name string) (kind nameKind, ours []string) {
 	if set, leaf, ok := strings.Cut(name, "/"); ok && !strings.HasPrefix(name, "/") {
-		own := slices.ContainsFunc(vscodeSets[:], func(s string) bool { return strings.EqualFold(s, set) })
+		own := slices.ContainsFunc(vscodeSets[:], func(s string) bool { return s == set })
 		if !own {
 			return nameExtension, nil
 		}
@@ -148,6 +149,9 @@ func (n toolNames) near(name string) string {
 	return best
 }
 
+// humps are several words in one, as in camelCase and WaitForServers.
+var humps = regexp.MustCompile(`^[A-Za-z][a-z0-9]+[A-Z]|^[a-z][A-Z]`)
+
 // looksForeign reports whether a name has the form of an MCP server's or an
 // extension's tool: several words in one name, or a path or pattern of such.
 func looksForeign(name string) bool {
@@ -161,6 +165,5 @@ func looksForeign(name string) bool {
 	if strings.ContainsAny(inner, "_-./:* ") || strings.HasSuffix(name, "_*") || strings.HasSuffix(name, "-*") {
 		return true
 	}
-	first := inner[0]
-	return first >= 'a' && first <= 'z' && strings.ToLower(inner) != inner // camelCase
+	return humps.MatchString(inner)
 }

@@ -62,7 +62,9 @@ type toolReader struct {
 	missing frontmatter.Value // where the first absent one stands
 
 	deny      []string
-	denyRules []Rule
+	denyRules []Rule            // of permission
+	forbidden []Rule            // of disallowedTools: stronger than all else
+	ordered   bool              // permission is a list, of which the last that matches counts
 	asks      frontmatter.Value // where permission stands
 	only      []string          // what a permission of "*": deny leaves; nil: all
 }
@@ -271,8 +273,17 @@ func plainWord(name string) bool {
 
 func (r *toolReader) unknown(e entry) {
 	hint := "remove it, or write one of " + strings.Join(workerSet[:], ", ")
-	if near := r.names.near(e.name); near != "" {
+	switch near := r.names.near(e.name); {
+	case near != "":
 		hint = fmt.Sprintf("did you mean %s?", near)
+	case strings.EqualFold(e.name, "none"):
+		hint = "write [] for no tools"
+	case strings.EqualFold(e.name, "inherit"), strings.EqualFold(e.name, "default"):
+		hint = "remove the key for the worker set"
+	case strings.ContainsAny(e.name, "|;&+"):
+		hint = "put commas between the names"
+	case strings.ContainsAny(e.name, "[]"):
+		hint = "remove the quotes around the list"
 	}
 	r.fail(e.at, fmt.Sprintf("unknown tool %q", e.name), hint)
 }
@@ -304,17 +315,17 @@ func (r *toolReader) denyEntry(e entry) {
 	default:
 		for _, tool := range changing(ours) {
 			for pattern := range strings.SplitSeq(e.args, ",") {
-				r.denyRules = append(r.denyRules, Rule{Tool: tool, Pattern: strings.TrimSpace(pattern), Action: Deny})
+				r.forbidden = append(r.forbidden, Rule{Tool: tool, Pattern: strings.TrimSpace(pattern), Action: Deny})
 			}
 		}
 	}
 }
 
-// changing adds the other tool that changes files to edit: what may not be
-// edited may not be written anew either.
+// changing adds to a tool that changes files the other one: a place that may
+// not be edited may not be written anew either, nor the other way.
 func changing(tools []string) []string {
-	if slices.Contains(tools, "edit") && !slices.Contains(tools, "write") {
-		return append(slices.Clone(tools), "write")
+	if slices.Contains(tools, "edit") || slices.Contains(tools, "write") {
+		return unique(append(slices.Clone(tools), "edit", "write"))
 	}
 	return tools
 }

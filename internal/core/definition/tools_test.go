@@ -1,6 +1,7 @@
 package definition_test
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -75,6 +76,8 @@ func TestRules(t *testing.T) {
 		{"tools: Bash, Bash(git:*)", map[string]definition.Action{"rm x": "allow"}},
 		{"tools: Bash(*)", map[string]definition.Action{"rm x": "allow"}},
 		{"tools: 'Bash(git add:*, git commit:*)'", map[string]definition.Action{"git add x": "allow", "git commit": "allow", "git push": "deny"}},
+		{"tools: Bash(git push:*)\ndisallowedTools: Bash(git:*)", map[string]definition.Action{"git push": "deny"}},
+		{"disallowedTools: Bash(rm:*)\npermission: {bash: {'rm -i *': allow}}", map[string]definition.Action{"rm -i x": "deny"}},
 		{"disallowedTools: Bash(rm:*)", map[string]definition.Action{"rm -r x": "deny", "ls": "allow"}},
 		{"permission: {bash: {'*': deny, 'git *': allow, 'git push*': deny}}", map[string]definition.Action{"ls": "deny", "git log": "allow", "git push x": "deny"}},
 		{"permission: {bash: {'git *': allow, '*': deny}}", map[string]definition.Action{"ls": "deny", "git log": "allow"}},
@@ -104,6 +107,7 @@ func TestRules(t *testing.T) {
 	}{
 		{"permission: {edit: {'*': deny, 'docs/*': allow, ./notes/*.md: allow}}", map[string]definition.Action{"docs/a/b.md": "allow", "notes/x.md": "allow", "src/x": "deny", "docs": "deny"}},
 		{"disallowedTools: Edit(secrets), Edit(.env), Edit(gen/)", map[string]definition.Action{"secrets/a/b": "deny", "a/.env": "deny", "a/secrets/b": "deny", "gen/x": "deny", "a/gen.go": "allow"}},
+		{"permission: {write: {'*.key': deny}}", map[string]definition.Action{"a/b.key": "deny", "b.go": "allow"}},
 		{"permission: {edit: {'*.lock': ask}}", map[string]definition.Action{"a/b.lock": "ask", "b.locks": "allow"}},
 	} {
 		d := parse(tc.line)
@@ -182,6 +186,56 @@ func TestListsNeverWiden(t *testing.T) {
 				if slices.Contains(d.ResolvedTools(), tool) || !slices.Contains(d.DeniedTools(), tool) {
 					t.Fatalf("%v: %s is not denied", lines, tool)
 				}
+			}
+		}
+	})
+}
+
+// OpenCode 2's rules never allow a call that OpenCode, where the last rule that
+// matches counts, would not allow; and what is denied last stays denied.
+func TestOrderedRulesNeverWiden(t *testing.T) {
+	patterns := []string{"*", "git *", "git push *", "*push*", "*it*", "go test", "g*t"}
+	calls := []string{"git", "git log", "git push", "git push x", "go test", "rm push", "x"}
+	match := func(pattern, call string) bool {
+		if command, ok := strings.CutSuffix(pattern, " *"); ok && command == call {
+			return true
+		}
+		expr := "^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$"
+		return regexp.MustCompile(expr).MatchString(call)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		type rule struct{ action, resource, effect string }
+		var rules []rule
+		lines := []string{"permissions:"}
+		for range rapid.IntRange(1, 5).Draw(t, "rules") {
+			r := rule{
+				rapid.SampledFrom([]string{"shell", "shell", "*", "read"}).Draw(t, "action"),
+				rapid.SampledFrom(patterns).Draw(t, "resource"),
+				rapid.SampledFrom([]string{"allow", "deny", "ask"}).Draw(t, "effect"),
+			}
+			if r.action != "shell" {
+				r.resource = "*"
+			}
+			rules = append(rules, r)
+			lines = append(lines, "  - {action: '"+r.action+"', resource: '"+r.resource+"', effect: "+r.effect+"}")
+		}
+		d := parse(lines...)
+		if d.Blocked() != "" {
+			t.Fatal(problems(d))
+		}
+		for _, call := range calls {
+			want := "allow"
+			for _, r := range rules {
+				if (r.action == "shell" || r.action == "*") && match(r.resource, call) {
+					want = r.effect
+				}
+			}
+			got := "deny"
+			if slices.Contains(d.ResolvedTools(), "exec") {
+				got = string(d.Tools.Decide("exec", call))
+			}
+			if got == "allow" && want != "allow" {
+				t.Fatalf("%s\n%q is allowed; the rules say %s\n%+v", strings.Join(lines, "\n"), call, want, d.Tools)
 			}
 		}
 	})

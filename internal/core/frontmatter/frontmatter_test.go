@@ -124,7 +124,7 @@ func TestProblems(t *testing.T) {
 		{"an unknown alias", "---\na: *b\n---\n", "2:4 *b stands for nothing: no &b comes before it"},
 		{"two documents", "---\na: x\n...\nb: y\n---\n", "4:2 a second YAML document begins here"},
 		{"infinity", "---\na: .inf\n---\n", "2:4 not a finite number"},
-		{"an open quote", "---\na: \"x\nb: y\n---\n", "2:4 not valid YAML: could not find end character of double-quoted text"},
+		{"an open quote", "---\na: \"x\nb: y\n---\n", "2:4 not valid YAML: a double quote opens and does not close"},
 		{"an open bracket", "---\na: [x\n---\n", "2:4 not valid YAML: sequence end token ']' not found"},
 		{"a colon in a value over two lines", "---\na: x: y\n  z\n---\n", "2:4 the value holds a colon, is not quoted and goes on in the next lines"},
 		{"a colon below the top", "---\na:\n  b: x: y\n---\n", "3:6 not valid YAML: a second colon in an unquoted value"},

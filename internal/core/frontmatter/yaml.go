@@ -83,6 +83,12 @@ func plainly(message string) (what, hint string) {
 		{"alias", "an unquoted * stands for something else in YAML", "put the value in quotes"},
 		{"unexpected scalar value type", "an unquoted *, & or ! stands for something else in YAML", "put the value in quotes"},
 		{"block sequence entries", "a list begins behind its key", "begin it on the next line, or write it in brackets"},
+		{"non-map value is specified", "this line is no `key: value`", "if it belongs to the text above it, write that key with a bar (`key: |`) and indent the whole text below it"},
+		{"end character of double-quoted", "a double quote opens and does not close", "close it, or write the text below `key: |`"},
+		{"end character of single-quoted", "a single quote opens and does not close", "close it, or write the text below `key: |`"},
+		{"invalid header option", "text stands behind a > or | that begins a block", "put the text on the next lines, indented, or the whole value in quotes"},
+		{"directive value", "an unquoted % stands for something else in YAML", "put the value in quotes"},
+		{"flow map", "a brace opens a map, and this is none", "put the value in quotes"},
 		{"'\t' that cannot start", "a tab where YAML wants spaces", "indent with spaces"},
 	} {
 		if strings.Contains(message, w.said) {

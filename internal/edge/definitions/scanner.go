@@ -69,7 +69,7 @@ type Scanner struct {
 	mu     sync.Mutex
 	serial uint64
 	cache  map[string]map[string]entry // by folder, by path
-	seen   map[string][]string         // what the last List found, by folder
+	seen   map[string][]string         // the files and folders that the last List found, by folder
 }
 
 // entry is a file as it was read. It holds while time, size and inode do.
@@ -109,8 +109,8 @@ func (s *Scanner) List(workspace string) []File {
 	return files
 }
 
-// Stamp changes when a folder of the scopes does, or a file in them that a List
-// has found. It opens nothing: cheap enough to be asked twice a second.
+// Stamp changes when a folder of the scopes does, or a file or folder in them
+// that a List has found. It opens nothing: cheap enough to be asked twice a second.
 func (s *Scanner) Stamp(workspace string) (sum int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,9 +124,6 @@ func (s *Scanner) Stamp(workspace string) (sum int64) {
 		add(at)
 		for _, place := range s.seen[at] {
 			add(place)
-			if dir := filepath.Dir(place); dir != at {
-				add(dir)
-			}
 		}
 	}
 	return sum
@@ -198,6 +195,7 @@ func (s *Scanner) scan(f folder) []File {
 		return refuse("it is no folder inside the workspace", "make it a folder, not a file or a link that leads out")
 	}
 	var files []File
+	var places []string
 	walk := fs.WalkDir(root.FS(), f.dir, func(name string, d fs.DirEntry, err error) error {
 		place := filepath.Join(f.root, filepath.FromSlash(name))
 		file := File{Path: place, Scope: f.scope, Rank: f.rank}
@@ -210,6 +208,7 @@ func (s *Scanner) scan(f folder) []File {
 			if strings.HasPrefix(d.Name(), ".") || strings.Count(strings.TrimPrefix(name, f.dir), "/") > maxDepth {
 				return fs.SkipDir
 			}
+			places = append(places, place)
 			return nil
 		case !isDefinition(d.Name()):
 			return nil
@@ -230,10 +229,10 @@ func (s *Scanner) scan(f folder) []File {
 		files = append(files, refuse("the folder can't be read: "+reason(walk), "check its permissions")...)
 	}
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
-	s.seen[at] = make([]string, len(files))
-	for i, file := range files {
-		s.seen[at][i] = file.Path
+	for _, file := range files {
+		places = append(places, file.Path)
 	}
+	s.seen[at] = places
 	return files
 }
 

@@ -219,6 +219,11 @@ func TestStamp(t *testing.T) {
 	home := t.TempDir()
 	s := definitions.New(definitions.Options{Home: home})
 	file := filepath.Join(home, "a.md")
+	long := time.Now().Add(-time.Hour) // so that a change shows whatever the clock's grain
+	if err := errors.Join(os.Mkdir(filepath.Join(home, "sub"), 0o700), os.Chtimes(filepath.Join(home, "sub"), long, long), os.Chtimes(home, long, long)); err != nil {
+		t.Fatal(err)
+	}
+	s.List("")
 	last := s.Stamp("")
 	changes := func(what string, change func() error) {
 		t.Helper()
@@ -238,5 +243,6 @@ func TestStamp(t *testing.T) {
 	changes("a new file", func() error { return os.WriteFile(file, []byte("x"), 0o600) })
 	changes("another text", func() error { return os.WriteFile(file, []byte("xy"), 0o600) })
 	changes("another time", func() error { return os.Chtimes(file, time.Now(), time.Now().Add(time.Hour)) })
+	changes("a file in an empty folder", func() error { return os.WriteFile(filepath.Join(home, "sub", "b.md"), []byte("x"), 0o600) })
 	changes("no file", func() error { return os.Remove(file) })
 }

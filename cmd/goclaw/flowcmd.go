@@ -66,6 +66,9 @@ func (c *cli) runFlow() *cobra.Command {
 			if err != nil {
 				return usagef("flow %s can't be read: %w", args[0], reason(err))
 			}
+			if len(text) == 0 {
+				return usagef("flow %s is empty; write one as docs/flows.md says", args[0])
+			}
 			return c.startRun(cmd.Context(), key, !detach, func(l link) (goclaw.SpawnReply, error) {
 				return l.RunFlow(cmd.Context(), key, args[0], string(text), in, uuid.NewString())
 			})

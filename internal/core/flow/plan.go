@@ -35,10 +35,10 @@ func Plan(f Flow, input json.RawMessage, done []StepRun) Next {
 	if len(g.issues) > 0 {
 		return n.fail("the flow can't be used: " + g.issues[0].message)
 	}
-	if err := g.checkInput(input); err != nil {
+	var err error
+	if p.input, err = g.complete(input); err != nil {
 		return n.fail(err.Error())
 	}
-	p.input, _ = decode(input) // checkInput has read it
 	for _, key := range p.keys() {
 		if _, ok := g.index[StepOf(key)]; !ok {
 			return n.fail(fmt.Sprintf("the run %s is of no step of this flow", key))
@@ -69,7 +69,8 @@ func CheckInput(f Flow, input json.RawMessage) error {
 	if len(g.issues) > 0 {
 		return fmt.Errorf("the flow can't be used: %s", g.issues[0].message)
 	}
-	return g.checkInput(input)
+	_, err := g.complete(input)
+	return err
 }
 
 // progress is how far an instance of a step, in one round, has come.

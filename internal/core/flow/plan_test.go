@@ -259,6 +259,17 @@ steps:
 	}
 }
 
+// What the input leaves out has its default.
+func TestInputDefaults(t *testing.T) {
+	f := mustParse(t, "input: {type: object, properties: {goal: {type: string, default: a <boat>}, n: {type: integer}}}\nsteps: [{id: a, task: \"{{goal}} {{n}}\"}]\n")
+	for input, want := range map[string]string{"": "a <boat> ", `{"goal":"a car","n":2}`: "a car 2"} {
+		n := flow.Plan(f, json.RawMessage(input), nil)
+		if len(n.Start) != 1 || !strings.HasPrefix(n.Start[0].Task, want) {
+			t.Errorf("%s: %+v", input, n)
+		}
+	}
+}
+
 // A flow that was stored as JSON plans the same.
 func TestStored(t *testing.T) {
 	f := mustParse(t, whole)

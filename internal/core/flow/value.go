@@ -75,28 +75,35 @@ func (p *planner) findItems(i int, rounds []int) (items, error) {
 	return list, nil
 }
 
-func (g *graph) checkInput(raw json.RawMessage) error {
+// complete checks an input, and gives it with the defaults of the schema.
+func (g *graph) complete(raw json.RawMessage) (any, error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
 	v, err := decode(raw)
 	if err != nil {
-		return fmt.Errorf("the flow's input is no JSON: %w", err)
+		return nil, fmt.Errorf("the flow's input is no JSON: %w", err)
 	}
 	fields, ok := v.(map[string]any)
 	if !ok {
-		return fmt.Errorf("the flow's input is %s, not an object", kind(v))
+		return nil, fmt.Errorf("the flow's input is %s, not an object", kind(v))
 	}
-	if len(g.Input) > 0 {
-		s, err := schema.Compile(g.Input)
-		if err == nil {
-			_, err = s.Check(string(raw))
-		}
-		if err != nil {
-			return fmt.Errorf("the flow's input: %w", err)
-		}
-		return nil
+	if len(g.Input) == 0 {
+		return v, g.lacking(fields)
 	}
+	s, err := schema.Compile(g.Input)
+	if err == nil {
+		s.Complete(v)
+		_, err = s.Check(string(encode(v)))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the flow's input: %w", err)
+	}
+	return v, nil
+}
+
+// lacking says which field a step names that the input doesn't have.
+func (g *graph) lacking(fields map[string]any) error {
 	for _, s := range g.Steps {
 		paths := pathsIn(s.Task)
 		v, err := decode(s.Input)

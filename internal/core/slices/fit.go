@@ -147,18 +147,30 @@ func Render(texts []goclaw.SliceText) string {
 	if len(texts) == 0 {
 		return ""
 	}
-	names := make([]string, len(texts))
+	tags := make([]string, len(texts))
 	for i, t := range texts {
-		names[i] = regexp.QuoteMeta(t.Tag)
+		tags[i] = t.Tag
 	}
-	slices.Sort(names)
-	ends := regexp.MustCompile(`(?i)<([\s\p{Cf}]*)/([\s\p{Cf}]*(?:` + strings.Join(slices.Compact(names), "|") + `))`)
+	inert := Inert(tags...)
 	var b strings.Builder
 	for _, t := range texts {
-		text := ends.ReplaceAllString(t.Text, `<${1}\/${2}`)
+		text := inert(t.Text)
 		fmt.Fprintf(&b, "<%s path=\"%s\">\n%s\n</%s>\n", t.Tag, attribute(t.Source), strings.TrimSuffix(text, "\n"), t.Tag)
 	}
 	return b.String()
+}
+
+// Inert returns what makes a text unable to end an element of these names: a
+// backslash goes before the slash of what looks like such an end, in whatever
+// case or spacing.
+func Inert(tags ...string) func(text string) string {
+	names := make([]string, len(tags))
+	for i, t := range tags {
+		names[i] = regexp.QuoteMeta(t)
+	}
+	slices.Sort(names)
+	ends := regexp.MustCompile(`(?i)<([\s\p{Cf}]*)/([\s\p{Cf}]*(?:` + strings.Join(slices.Compact(names), "|") + `))`)
+	return func(text string) string { return ends.ReplaceAllString(text, `<${1}\/${2}`) }
 }
 
 // attribute escapes a path, which may hold any character.

@@ -12,6 +12,7 @@ import (
 	"goclaw"
 	"goclaw/internal/core/definition"
 	"goclaw/internal/core/flow"
+	texts "goclaw/internal/core/slices"
 	"goclaw/internal/core/turn"
 )
 
@@ -41,6 +42,9 @@ func (e *Engine) chain(q goclaw.SpawnRequest, w definition.Worker) (f flow.Flow,
 	if f, ok, err = flow.FromNext(*w.Definition, catalog.Find); err != nil || !ok {
 		return f, nil, ok, err
 	}
+	if _, err := specOf(q, w); err != nil {
+		return f, nil, true, err
+	}
 	task := q.Task
 	if q.Context != "" {
 		task += "\n\nContext:\n" + q.Context
@@ -69,6 +73,9 @@ func (e *Engine) RunFlow(ctx context.Context, key goclaw.SessionKey, f flow.Flow
 	q := goclaw.SpawnRequest{Task: "flow " + f.Name + ": " + f.Description, Label: f.Name, Announce: goclaw.AnnounceNone}
 	in := goclaw.Invocation{Session: key, Lane: key, Profile: profile}
 	worker, refused := e.worker(q, in, 0)
+	if refused == nil {
+		refused = e.refuseSteps(f, in)
+	}
 	if refused != nil {
 		return *refused, nil
 	}
@@ -87,6 +94,20 @@ func (e *Engine) RunFlow(ctx context.Context, key goclaw.SessionKey, f flow.Flow
 		return goclaw.SpawnReply{}, cmp.Or(err, goclaw.ErrReused)
 	}
 	return reply, nil
+}
+
+// refuseSteps is why a step's worker can't be spawned, nil if all can: the first
+// steps must not be paid for when a later one can't be had.
+func (e *Engine) refuseSteps(f flow.Flow, in goclaw.Invocation) *goclaw.SpawnReply {
+	in.Profile.Tools = e.o.Rules.Tools
+	for _, s := range f.Steps {
+		q := goclaw.SpawnRequest{Task: s.Task, Agent: s.Agent, AgentID: s.AgentID, Chained: true}
+		if _, refused := e.worker(q, in, 0); refused != nil {
+			refused.Error = "step " + s.ID + " can't be started: " + refused.Error
+			return refused
+		}
+	}
+	return nil
 }
 
 // flow goes on with a flow: it starts what can be started, waits without a slot
@@ -209,6 +230,7 @@ func (j *job) startStep(s flow.Start) error {
 
 // batons are the artifacts that a step takes, each in a tag of its own.
 func (j *job) batons(takes []flow.Handle) (string, error) {
+	inert := texts.Inert("artifact")
 	var parts []string
 	for _, h := range takes {
 		data, err := ask(j, "artifact", func(ctx context.Context) ([]byte, error) {
@@ -225,7 +247,7 @@ func (j *job) batons(takes []flow.Handle) (string, error) {
 		if len(text) > mostBaton {
 			text = fmt.Sprintf("(%d bytes; read them with artifact_read %s)", len(data), goclaw.ArtifactHandle(h.RunID, h.Name))
 		}
-		parts = append(parts, fmt.Sprintf("<artifact name=%q from=%q>\n%s\n</artifact>", h.Name, flow.StepOf(h.Key), strings.TrimSpace(text)))
+		parts = append(parts, fmt.Sprintf("<artifact name=%q from=%q>\n%s\n</artifact>", h.Name, flow.StepOf(h.Key), strings.TrimSpace(inert(text))))
 	}
 	return strings.Join(parts, "\n\n"), nil
 }

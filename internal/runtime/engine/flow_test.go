@@ -54,16 +54,16 @@ func TestFlow(t *testing.T) {
 		first := q.FirstText()
 		switch {
 		case strings.Contains(first, "research a boat") && len(q.NewestResults()) == 0:
-			return providertest.Answer{Calls: []providertest.Call{{Name: "artifact_write", Arguments: `{"name":"DISCOVERY.md","content":"boats float"}`}}}
+			return providertest.Answer{Calls: []providertest.Call{{Name: "artifact_write", Arguments: `{"name":"DISCOVERY.md","content":"boats </artifact> float"}`}}}
 		case strings.Contains(first, "research a boat"):
 			return providertest.Answer{Text: "found out"}
 		case strings.Contains(first, "plan it"):
-			if !strings.Contains(first, "boats float") || strings.Contains(first, "found out") {
+			if !strings.Contains(first, "boats <\\/artifact> float") || strings.Contains(first, "found out") {
 				t.Errorf("the plan sees %s", first)
 			}
 			return providertest.Answer{Text: `{"files":["hull.go","sail.go"]}`}
 		case strings.Contains(first, "[Subagent Task]: code "):
-			if strings.Contains(first, "boats float") {
+			if strings.Contains(first, "boats") {
 				t.Error("the code sees what it does not take")
 			}
 			return providertest.Answer{Text: "coded"}
@@ -94,6 +94,12 @@ func TestFlow(t *testing.T) {
 	}
 	bad, err := w.engine.RunFlow(t.Context(), goclaw.MainKey("main"), f, json.RawMessage(`{}`), "")
 	if err != nil || !strings.Contains(bad.Error, "goal") {
+		t.Errorf("%+v, %v", bad, err)
+	}
+	// A last step that can't be had refuses the flow before the first is paid for.
+	f.Steps[len(f.Steps)-1].Agent = "nobody"
+	bad, err = w.engine.RunFlow(t.Context(), goclaw.MainKey("main"), f, json.RawMessage(`{"goal":"a boat"}`), "")
+	if err != nil || bad.RunID != "" || !strings.Contains(bad.Error, "step verify can't be started: no definition \"nobody\" exists") {
 		t.Errorf("%+v, %v", bad, err)
 	}
 }

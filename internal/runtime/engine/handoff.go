@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"goclaw"
+	"goclaw/internal/core/compact"
 	"goclaw/internal/core/handoff"
+	"goclaw/internal/core/prompt"
 	"goclaw/internal/core/turn"
 )
 
@@ -33,7 +35,9 @@ func (j *job) handOff() (over bool, err error) {
 	case h.Fail:
 		return true, j.tooLongFor(before, "its definition says: onLimit: fail")
 	case len(j.state.Handoffs) >= h.Max:
-		return true, j.tooLongFor(before, fmt.Sprintf("it was handed over %d times already (maxHandoffs)", len(j.state.Handoffs)))
+		return true, j.tooLongFor(before, "it was handed over "+times(len(j.state.Handoffs))+" already (maxHandoffs)")
+	case len(j.state.Handoffs) == 0 && j.begins() >= h.Tokens:
+		return true, j.tooLongFor(before, fmt.Sprintf("what it begins with has %d, so that no hand-off can help; raise limits, or give it less", j.begins()))
 	}
 	next, err := j.writeHandoff()
 	if err != nil {
@@ -48,6 +52,20 @@ func (j *job) handOff() (over bool, err error) {
 		j.e.o.Log.Info("a worker was handed over", "run", j.r.ID, "attempt", next.Attempt, "tokens", before)
 	}
 	return true, err
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// begins is how many tokens the worker's first attempt has from the start, and
+// so every later one.
+func (j *job) begins() int {
+	messages := j.view.Messages(j.r, j.state)
+	return prompt.Tokens(compact.Bytes(messages[:min(1, len(messages))])) + j.fixed()
 }
 
 func (j *job) tooLongFor(tokens int64, why string) error {

@@ -271,7 +271,8 @@ func TestWithoutAndByTheRuntime(t *testing.T) {
 func TestHandoffLimits(t *testing.T) {
 	for name, tc := range map[string]struct{ limits, problem string }{
 		"fail": {"{contextTokens: 2500, onLimit: fail}", "onLimit: fail"},
-		"max":  {"{contextTokens: 2500, maxHandoffs: 1}", "handed over 1 times already"},
+		"max":  {"{contextTokens: 2500, maxHandoffs: 1}", "handed over once already"},
+		"own":  {"{contextTokens: 100}", "no hand-off can help"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -272,9 +272,9 @@ func (c *cli) checkAgents(agent string, paths []string) error {
 			}
 		}
 	}
+	b.WriteString(missed(found, absent))
 	fmt.Fprintf(&b, "%d files: %d ok, %d with warnings, %d degraded, %d rejected\n", len(found), counts[definition.StatusOK],
 		counts[definition.StatusWarning], counts[definition.StatusDegraded], counts[definition.StatusRejected])
-	b.WriteString(missed(found, absent))
 	if err := c.print(map[string]any{"files": found}, b.String); err != nil {
 		return err
 	}

@@ -295,7 +295,7 @@ func missed(found []goclaw.DefinitionReport, absent map[string]string) string {
 			}
 		}
 		if n > 0 {
-			fmt.Fprintf(&b, "%s is not configured, and %d of them name it; %s\n", tool, n, absent[tool])
+			fmt.Fprintf(&b, "%s is not configured, and named by %d of them; %s\n", tool, n, absent[tool])
 		}
 	}
 	return b.String()

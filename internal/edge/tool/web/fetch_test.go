@@ -362,10 +362,8 @@ func TestFailuresRepeatNothing(t *testing.T) {
 func TestBounds(t *testing.T) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
-	for range 64 {
-		if _, err := z.Write(make([]byte, 1<<20)); err != nil {
-			t.Fatal(err)
-		}
+	if _, err := z.Write(bytes.Repeat([]byte("word "), 2*maxBody/5)); err != nil {
+		t.Fatal(err)
 	}
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
@@ -394,11 +392,10 @@ func TestBounds(t *testing.T) {
 			}
 		}
 	})
-	if got := x.ok(map[string]any{"url": x.url + "/bomb"}); len(got) > 4000 {
-		t.Errorf("%d bytes of a bomb are shown", len(got))
-	}
-	if got := x.ok(map[string]any{"url": x.url + "/endless"}); !strings.Contains(got, "of the page only the first 4 MB were read") || len(got) > 4000 {
-		t.Errorf("%d bytes: %s", len(got), got[max(0, len(got)-300):])
+	for _, path := range []string{"/bomb", "/endless"} {
+		if got := x.ok(map[string]any{"url": x.url + path}); !strings.Contains(got, "of the page only the first 4 MB were read") || len(got) > 4000 {
+			t.Errorf("%s: %d bytes: %s", path, len(got), got[max(0, len(got)-300):])
+		}
 	}
 	if got := x.ok(map[string]any{"url": x.url + "/cut"}); !strings.Contains(got, "half of it") || !strings.Contains(got, "before its end") {
 		t.Error(got)

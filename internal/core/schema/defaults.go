@@ -44,7 +44,8 @@ func complete(root, s *jsonschema.Schema, value any) bool {
 // defaultOf is the default of a schema, or of what it refers to. Compile has
 // seen to it that references end.
 func defaultOf(root, s *jsonschema.Schema) (any, bool) {
-	for ; s != nil && s.Default == nil && s.Ref != ""; s = target(root, s.Ref) {
+	for s != nil && s.Default == nil && s.Ref != "" {
+		s = target(root, s.Ref)
 	}
 	if s == nil || s.Default == nil {
 		return nil, false

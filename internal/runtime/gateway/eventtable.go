@@ -92,6 +92,9 @@ func resumedLine(r goclaw.ResumedEvent) string {
 
 func endLine(e goclaw.EndEvent) string {
 	text := strings.TrimSpace(string(e.State) + " " + e.Error)
+	if e.Dropped > 0 {
+		text += fmt.Sprintf("; %s around the answer dropped", count(e.Dropped, "byte", "bytes"))
+	}
 	if e.Returned {
 		text += "; what it was to tell went back, to be told later"
 	}

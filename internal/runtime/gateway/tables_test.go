@@ -97,7 +97,7 @@ func TestEventTable(t *testing.T) {
 		{Kind: goclaw.EventWaiting, Waiting: &goclaw.WaitingEvent{For: goclaw.WaitPerson}},
 		{Kind: goclaw.EventResumed, Resumed: &goclaw.ResumedEvent{Owner: "p2", Step: 3, Uncertain: []string{"c1"}, ModelCallLost: true}},
 		{Kind: goclaw.EventResumed, Resumed: &goclaw.ResumedEvent{Owner: "p3", Step: 4, Planned: true}},
-		{Kind: goclaw.EventEnd, End: &goclaw.EndEvent{State: goclaw.StateFailed, Error: "HTTP 529", Returned: true, Unread: []string{"a", "b"}}},
+		{Kind: goclaw.EventEnd, End: &goclaw.EndEvent{State: goclaw.StateFailed, Error: "HTTP 529", Dropped: 12, Returned: true, Unread: []string{"a", "b"}}},
 	}
 	for i := range events {
 		events[i].Seq, events[i].At = i, at("12:00:00")
@@ -108,7 +108,7 @@ func TestEventTable(t *testing.T) {
 		"  2 12:00:00.000 waiting for a person to resume or cancel it",
 		"  3 12:00:00.000 resumed taken over by p2 at step 3; outcome of 1 call unknown, not repeated; a model call may have to be paid again",
 		"  4 12:00:00.000 resumed handed over to p3 at step 4",
-		"  5 12:00:00.000 end     failed HTTP 529; what it was to tell went back, to be told later; 2 messages came too late",
+		"  5 12:00:00.000 end     failed HTTP 529; 12 bytes around the answer dropped; what it was to tell went back, to be told later; 2 messages came too late",
 	)
 }
 

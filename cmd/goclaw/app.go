@@ -359,10 +359,10 @@ const (
 func newServer(ctx context.Context, h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
-		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		// OPTIONS * is answered by the handler, like all that is asked.
 		DisableGeneralOptionsHandler: true,
-		BaseContext: func(net.Listener) context.Context { return ctx },
+		BaseContext:                  func(net.Listener) context.Context { return ctx },
 	}
 }
 

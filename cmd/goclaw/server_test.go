@@ -104,7 +104,9 @@ func TestGeneralOptions(t *testing.T) {
 		defer srv.Close()
 		near, far := net.Pipe()
 		l.conns <- far
-		go func() { _, _ = io.WriteString(near, "OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n") }()
+		go func() {
+			_, _ = io.WriteString(near, "OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+		}()
 		answer, err := io.ReadAll(near)
 		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 404") {
 			t.Errorf("%q, %v", answer, err)

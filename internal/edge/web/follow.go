@@ -239,7 +239,9 @@ func (a *answering) follow(to wording) {
 		err = to.broken(st, stopping())
 	case end != nil && end.err != nil:
 		a.Logger.Error("await failed", "run", run, "error", end.err)
-		err = to.broken(st, asFailure(end.err))
+		f := asFailure(end.err)
+		f.Detail = a.Redact(f.Detail)
+		err = to.broken(st, f)
 	case err == nil:
 		err = a.finish(to, st, sh, end.done)
 	}

@@ -2,7 +2,9 @@ package web_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -297,5 +299,28 @@ func TestHealthAndReadiness(t *testing.T) {
 	}
 	if w := ask(h, "GET", "/api/status", "", nil); w.Header().Get("X-GoClaw-Version") != "1.2.3" {
 		t.Errorf("version: %v", w.Header())
+	}
+}
+
+// TestErrorsAreRedacted: what the gateway says of a failure passes the filter, in
+// a stream too.
+func TestErrorsAreRedacted(t *testing.T) {
+	broken := errors.New("no answer from postgres://ann:hunter22@db")
+	f := &fake{fail: broken, await: func(context.Context, string, bool) (goclaw.Outcome, error) { return goclaw.Outcome{}, broken },
+		receive: func(_ context.Context, in goclaw.Inbound) (goclaw.Receipt, error) {
+			return goclaw.Receipt{Run: &goclaw.Run{ID: "run-1", Session: in.Session}}, nil
+		}}
+	h := gateway(f, func(o *web.Options) {
+		o.Redact = func(s string) string { return strings.ReplaceAll(s, "hunter22", "[secret]") }
+	})
+	const body = `{"model":"goclaw","messages":[{"role":"user","content":"x"}]`
+	for _, w := range []*httptest.ResponseRecorder{
+		ask(h, "GET", "/api/runs", "", nil),
+		ask(h, "POST", "/v1/chat/completions", body+`}`, nil),
+		ask(h, "POST", "/v1/chat/completions", body+`,"stream":true}`, nil),
+	} {
+		if text := w.Body.String(); strings.Contains(text, "hunter22") || !strings.Contains(text, "ann:[secret]@db") {
+			t.Errorf("%d %s", w.Code, text)
+		}
 	}
 }

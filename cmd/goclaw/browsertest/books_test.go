@@ -61,6 +61,8 @@ func TestParked(t *testing.T) {
 	p.press(`[...` + item("two") + `.querySelectorAll("button")].find((b) => b.innerText === "Try again")`)
 	p.until(`document.querySelector(".unseen[role=status]").innerText === "It is tried again"`)
 	p.until(item("two") + `?.innerText.includes("after 1 try")`)
+	p.visit("chat")
+	p.until(`document.querySelectorAll(".worker.completed").length === 2 && document.querySelector(".worker .below").innerText === "a result"`)
 }
 
 // leaves has a typed worker that leaves two artifacts.

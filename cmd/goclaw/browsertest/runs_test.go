@@ -28,6 +28,7 @@ func TestFiveWorkersLive(t *testing.T) {
 
 	// From the tree into a run, its timeline, one of its steps; and back.
 	tree.clickOn("chapter-3")
+	tree.until(`document.title === "chapter-3 · GoClaw"`)
 	tree.until(`document.querySelector("h1")?.innerText === "chapter-3" && document.querySelectorAll(".step.model").length === 2 && document.querySelectorAll(".step.tool").length === 2`)
 	if got := tree.js(`(() => { const [a, b] = [...document.querySelectorAll(".step.tool rect")].map((e) => +e.getAttribute("x")); return a === b })()`); got != "true" {
 		t.Error("parallel calls don't begin together")

@@ -92,6 +92,10 @@ export function oneLine(text, max = 120) {
   return line.length > max ? line.slice(0, max - 1) + "…" : line;
 }
 
+// plain is markdown without its marks, for a line that only hints at a text.
+export const plain = (text) => (text ?? "").replace(/^[ \t]*\|?[ :|-]*-{3}[ :|-]*$/gm, "").replace(/^[ \t]*(?:#{1,6}|>|[-*+])[ \t]+/gm, "")
+  .replace(/^\|(.*)\|[ \t]*$/gm, (_, row) => row.replaceAll("|", " ")).replace(/\*\*|`/g, "");
+
 // escapes are sequences that steer terminals; a page has no use for them.
 const escapes = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g;
 // hidden are characters that reorder or hide what stands beside them.

@@ -40,6 +40,11 @@ function One({ id, tab, route }) {
   const [dialog, setDialog] = useState("");
   const [act, busy, error] = useDo();
   const close = () => setDialog("");
+  const name = runName(run);
+  useEffect(() => {
+    document.title = `${name} · GoClaw`;
+    return () => { document.title = "Runs · GoClaw"; };
+  }, [name]);
   const over = ended(run), worker = run.trigger === "spawn";
   const forPerson = run.status === "waiting" && run.waitsFor === "person";
   const events = log?.events ?? [];

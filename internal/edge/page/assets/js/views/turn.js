@@ -7,7 +7,7 @@ import { useLog, useLive } from "../logs.js";
 import { pieces, said, spawned, gist } from "../transcript.js";
 import { Copy } from "../copy.js";
 import { Markdown } from "../markdown.js";
-import { clean, cost, oneLine, pretty, runName, short, span, tokens, clock, full } from "../format.js";
+import { clean, cost, oneLine, plain, pretty, runName, short, span, tokens, clock, full } from "../format.js";
 import { Elapsed, Fold, Pre, State, Ticking, tell } from "../parts.js";
 import { link } from "../router.js";
 
@@ -17,7 +17,7 @@ export function Turn({ id, grew }) {
   const list = useMemo(() => pieces(log?.events ?? []), [log?.events]);
   useEffect(grew);
   useEffect(() => {
-    if (run?.status === "completed" && Date.now() - run.finishedAt < 5000 && run.result !== "NO_REPLY") tell("Reply: " + oneLine(run.result, 300));
+    if (run?.status === "completed" && Date.now() - run.finishedAt < 5000 && run.result !== "NO_REPLY") tell("Reply: " + oneLine(plain(run.result), 300));
   }, [run?.status]);
   if (!run) return null;
   const end = list.find((p) => p.kind === "end");
@@ -98,7 +98,7 @@ function Worker({ id }) {
   const live = useLive(id);
   useEffect(() => { if (!run) refresh(id); }, [id]);
   if (!run) return html`<li class="worker"><a href=${link(["runs", id])}><span class="name">${short(id)}</span></a></li>`;
-  const below = ended(run) ? run.error || run.result : live?.text || live?.retry || run.task;
+  const below = ended(run) ? run.error || plain(run.result) : plain(live?.text) || live?.retry || run.task;
   return html`<li class=${"worker " + run.status}><a href=${link(["runs", id])}>
     <span class="name"><bdi>${runName(run)}</bdi></span><${State} run=${run} />
     <span class="num"><${Elapsed} run=${run} /></span><span class="num" title="tokens">${run.usage.input + run.usage.output ? tokens(run.usage.input + run.usage.output) : "–"}</span><span class="num">${cost(run.usage)}</span>

@@ -9,6 +9,7 @@ import (
 	"goclaw/internal/edge/provider/anthropic"
 	"goclaw/internal/edge/provider/openai"
 	"goclaw/internal/edge/provider/providertest"
+	"goclaw/internal/edge/tool/web"
 )
 
 // The promised sizes, in tokens of four bytes of the whole request's body.
@@ -29,12 +30,13 @@ func TestBudgets(t *testing.T) {
 	defer server.Close()
 	now := time.Date(2026, 11, 21, 11, 5, 0, 0, time.UTC)
 
-	worker := prompt.Assemble(input(workerProfile(), nil, workerTools()))
+	search := web.Search(web.SearchOptions{Provider: web.SearXNG}).Spec() // there once it is configured
+	worker := prompt.Assemble(input(workerProfile(), nil, append(workerTools(), search)))
 	task := prompt.Envelope(prompt.Turn{Now: now, Run: goclaw.Run{
 		Session:   goclaw.SubagentKey("main", "5eb436d5-12e9-4dea-8b4b-3e8393681c4a"),
 		Requester: goclaw.MainKey("main"), Trigger: goclaw.TriggerSpawn, Depth: 1, Label: "research-tides", Profile: workerProfile(),
 	}})
-	hello := prompt.Assemble(input(mainProfile(), freshFiles(t), realTools()))
+	hello := prompt.Assemble(input(mainProfile(), freshFiles(t), append(realTools(), search)))
 	greeting := prompt.Envelope(prompt.Turn{Now: now, Text: "hello", Run: goclaw.Run{Session: goclaw.MainKey("main"), Trigger: goclaw.TriggerUser}})
 
 	a := anthropic.New(anthropic.Options{APIKey: "k", BaseURL: url})

@@ -27,14 +27,14 @@ var (
 	}
 	lsSpec = goclaw.ToolSpec{
 		Name:        "ls",
-		Description: "List a folder (default: the workspace).",
+		Description: "List a folder.",
 		Schema:      json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`),
 		Idempotent:  true,
 	}
 	grepSpec = goclaw.ToolSpec{
 		Name:        "grep",
 		Description: "Search files by RE2 regular expression.",
-		Schema:      json.RawMessage(`{"type":"object","required":["pattern"],"properties":{"pattern":{"type":"string"},"path":{"type":"string"},"glob":{"type":"string","description":"e.g. *.go"},"context":{"type":"integer","description":"lines around"},"limit":{"type":"integer"}}}`),
+		Schema:      json.RawMessage(`{"type":"object","required":["pattern"],"properties":{"pattern":{"type":"string"},"path":{"type":"string"},"glob":{"type":"string"},"context":{"type":"integer"},"limit":{"type":"integer"}}}`),
 		Idempotent:  true,
 	}
 	globSpec = goclaw.ToolSpec{

@@ -87,8 +87,11 @@ func spec(name, description, schema string) goclaw.ToolSpec {
 // Call implements goclaw.Tool.
 func (f *fetcher) Call(ctx context.Context, in goclaw.Invocation) goclaw.ToolResult {
 	var args struct {
-		URL              string
-		Offset, MaxChars int
+		URL    string
+		Offset int
+		// MaxChars stands in no schema, which costs tokens in every request;
+		// models that know it from elsewhere give it all the same.
+		MaxChars int
 	}
 	if err := json.Unmarshal([]byte(in.Call.Arguments), &args); err != nil {
 		return goclaw.ToolError(FetchName + ": arguments: " + err.Error())

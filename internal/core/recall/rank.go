@@ -295,7 +295,7 @@ type List struct {
 
 // Fuse joins rankings by reciprocal rank: what stands high in several comes
 // first, and what was written in the days that were asked for before the rest. A
-// ranking without weight finds nothing. Scores are from 0 to 1.
+// ranking without weight, or of nothing, does not count. Scores are from 0 to 1.
 func Fuse(q Question, w Weights, lists ...List) []Ranked {
 	type key struct {
 		path, id string
@@ -305,7 +305,7 @@ func Fuse(q Question, w Weights, lists ...List) []Ranked {
 	var out []Ranked
 	var all float64
 	for _, list := range lists {
-		if list.Weight <= 0 {
+		if list.Weight <= 0 || len(list.Ranked) == 0 {
 			continue
 		}
 		all += list.Weight

@@ -27,6 +27,7 @@ type Weights struct {
 	Recent     float64 // a chunk of today, beside an old one
 	Sense      float64 // the ranking by built-in vectors, beside that by full text
 	Embedding  float64 // the ranking by an embedding model, beside that by full text
+	Beside     float64 // the ranking by built-in vectors where an embedding model has answered
 	SenseLeast float64 // likeness below which a chunk is no answer
 	FuseBy     float64 // how slowly ranks lose worth when rankings are joined
 }
@@ -37,7 +38,7 @@ func DefaultWeights() Weights {
 	return Weights{
 		Title: 2, Near: 0.7, NearFall: 0.05, NearMost: 10, NearAlso: 1, Spelling: 0.8, Joined: 0.6, Name: 1.3,
 		Cover: 0.3, Phrase: 1, Feedback: 0.15, Day: 3, Recent: 0.1,
-		Sense: 1.5, SenseLeast: 0.2, Embedding: 1.5, FuseBy: 5,
+		Sense: 6, SenseLeast: 0.2, Embedding: 6, Beside: 1.5, FuseBy: 5,
 	}
 }
 
@@ -262,6 +263,30 @@ func FeedbackTerms(best []Ranked) []string {
 	return shared
 }
 
+// Held is how much of what is asked for one of the best chunks holds in the
+// question's own words, from 0 to 1; rare words count more.
+func Held(q Question, best []Ranked, s Stats) float64 {
+	const chunks = 10
+	var all, most float64
+	for _, c := range q.Concepts {
+		all += c.Weight * s.Rarity(c.Term)
+	}
+	for _, b := range best[:min(chunks, len(best))] {
+		terms := strings.Fields(b.TitleTerms + " " + b.Terms)
+		var held float64
+		for _, c := range q.Concepts {
+			if slices.Contains(terms, c.Term) {
+				held += c.Weight * s.Rarity(c.Term)
+			}
+		}
+		most = max(most, held)
+	}
+	if all == 0 {
+		return 0
+	}
+	return most / all
+}
+
 // List is a ranking that is joined with others.
 type List struct {
 	Ranked []Ranked
@@ -269,8 +294,8 @@ type List struct {
 }
 
 // Fuse joins rankings by reciprocal rank: what stands high in several comes
-// first, and what was written in the days that were asked for before the rest.
-// Scores are from 0 to 1.
+// first, and what was written in the days that were asked for before the rest. A
+// ranking without weight, or of nothing, does not count. Scores are from 0 to 1.
 func Fuse(q Question, w Weights, lists ...List) []Ranked {
 	type key struct {
 		path, id string
@@ -280,6 +305,9 @@ func Fuse(q Question, w Weights, lists ...List) []Ranked {
 	var out []Ranked
 	var all float64
 	for _, list := range lists {
+		if list.Weight <= 0 || len(list.Ranked) == 0 {
+			continue
+		}
 		all += list.Weight
 		for i, r := range list.Ranked {
 			k := key{r.Path, r.ID, r.Line}

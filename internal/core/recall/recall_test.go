@@ -240,6 +240,33 @@ func TestRank(t *testing.T) {
 	}
 }
 
+func TestHeld(t *testing.T) {
+	stats := Stats{Chunks: 100, Has: map[string]int{"boat": 1, "green": 1, "common": 99}}
+	ranked := func(texts ...string) (all []Ranked) {
+		for _, text := range texts {
+			all = append(all, Ranked{chunk("p", "", text, 0), 1})
+		}
+		return all
+	}
+	for _, tt := range []struct {
+		question  string
+		best      []Ranked
+		from, til float64
+	}{
+		{"green boat", ranked("a boat", "the green boat"), 1, 1},
+		{"green boat", ranked("a boat", "green"), 0.5, 0.5},
+		{"green boat common", ranked("green boat"), 0.99, 0.9999},
+		{"green boat", ranked("ship"), 0, 0},
+		{"green boat", nil, 0, 0},
+		{"", ranked("ship"), 0, 0},
+	} {
+		q := NewStemmer().Ask(tt.question, time.Time{}, DefaultWeights())
+		if got := Held(q, tt.best, stats); got < tt.from || got > tt.til {
+			t.Errorf("%q: %g", tt.question, got)
+		}
+	}
+}
+
 func TestFuse(t *testing.T) {
 	at := func(path string, when goclaw.Millis) Ranked { return Ranked{chunk(path, "", path, when), 1} }
 	w := DefaultWeights()
@@ -276,7 +303,7 @@ func TestSnippet(t *testing.T) {
 // The built-in vectors and the thesaurus know what is near to what.
 func TestSense(t *testing.T) {
 	s := NewStemmer()
-	sense := func(text string) []float32 { return Sense(s.Terms(text), func(string) float64 { return 1 }) }
+	sense := func(text string) []float32 { return Sense(s.Terms(text)) }
 	like := func(a, b string) (sum float64) {
 		x, y := sense(a), sense(b)
 		for i := range x {

@@ -9,22 +9,23 @@ import (
 )
 
 const (
-	senseDims  = 250
-	senseWords = 10_000
-	senseName  = 16 // bytes of a stem, filled up with zeros
+	senseDims  = 256
+	senseWords = 20_000
+	senseName  = 16              // bytes of a stem, filled up with zeros
+	senseRow   = 4 + senseDims/2 // bytes of a vector
 )
 
-// The built-in vectors are made of WordNet 3.0 by testdata/sense.py: the stems,
-// sorted; the step of each dimension, a 32-bit float; for each stem 4 bits for
-// each dimension, the lower half of a byte first. WordNet's licence is in NOTICE.
+// The built-in vectors are made by testdata/sense.py: the stems, sorted; for
+// each of them the size of a step, a 32-bit float, and 4 bits for each dimension,
+// the lower half of a byte first. A common word's vector is short, a telling
+// one's long. What they are made of is in NOTICE.
 //
 //go:embed sense.bin
 var senseData string
 
-// Sense is about what a text means: the mean of its words' vectors, brought to
-// the length 1. weigh says how much a term counts. nil: it has no word that is
-// known.
-func Sense(terms []string, weigh func(term string) float64) []float32 {
+// Sense is about what a text means: the sum of its words' vectors, brought to
+// the length 1. nil: it has no word that is known.
+func Sense(terms []string) []float32 {
 	often := map[string]float64{}
 	var order []string // sums in one order are the same to the last bit
 	for _, t := range terms {
@@ -41,7 +42,7 @@ func Sense(terms []string, weigh func(term string) float64) []float32 {
 			continue
 		}
 		known = true
-		addSense(&sum, row, weigh(t)*math.Sqrt(often[t]))
+		addSense(&sum, row, math.Sqrt(often[t]))
 	}
 	var square float64
 	for _, x := range sum {
@@ -67,28 +68,15 @@ func senseOf(stem string) (row string, ok bool) {
 	if i == senseWords || name(i) != stem {
 		return "", false
 	}
-	rows := senseData[senseWords*senseName+4*senseDims:]
-	return rows[i*senseDims/2 : (i+1)*senseDims/2], true
+	at := senseWords*senseName + i*senseRow
+	return senseData[at : at+senseRow], true
 }
 
-// addSense adds a row, brought to the length 1, times a weight.
+// addSense adds a row times a weight.
 func addSense(sum *[senseDims]float64, row string, weight float64) {
-	var v [senseDims]float64
-	var square float64
-	for i := range v {
-		four := row[i/2] >> (4 * (i % 2)) & 15
-		v[i] = float64(int(four)-8) * senseStep(i)
-		square += v[i] * v[i]
+	weight *= float64(math.Float32frombits(binary.LittleEndian.Uint32([]byte(row[:4]))))
+	for i, two := range []byte(row[4:]) {
+		sum[2*i] += weight * float64(int(two&15)-8)
+		sum[2*i+1] += weight * float64(int(two>>4)-8)
 	}
-	if square == 0 {
-		return
-	}
-	for i, x := range v {
-		sum[i] += weight * x / math.Sqrt(square)
-	}
-}
-
-func senseStep(i int) float64 {
-	at := senseWords*senseName + 4*i
-	return float64(math.Float32frombits(binary.LittleEndian.Uint32([]byte(senseData[at : at+4]))))
 }

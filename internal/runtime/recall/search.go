@@ -141,7 +141,7 @@ func (s *search) text(ctx context.Context, text string) ([]recall.Ranked, error)
 	s.q = s.stems.Ask(text, now, w)
 	s.seen = map[string]bool{}
 	own, near := s.q.Wanted()
-	if err := s.count(ctx, slices.Concat(own, near, s.q.Terms)); err != nil {
+	if err := s.count(ctx, slices.Concat(own, near)); err != nil {
 		return nil, err
 	}
 	if err := s.mend(ctx); err != nil {
@@ -250,14 +250,12 @@ func (s *search) lookup(l goclaw.MemoryLookup) goclaw.MemoryLookup {
 // vectors fuses a ranking with those by likeness of meaning: by the built-in
 // vectors always, by an embedding model if there is one that answers.
 func (s *search) vectors(ctx context.Context, text string, ranked []recall.Ranked) (_ []recall.Ranked, note string, err error) {
+	w := s.m.weights
+	// Where the question's own words are found, likeness has less to say.
+	held := recall.Held(s.q, ranked, s.stats)
+	less := 1 - held*held
 	lists := []recall.List{{Ranked: ranked, Weight: 1}}
-	if v := recall.Sense(s.q.Terms, s.stats.Rarity); v != nil && s.m.weights.Sense > 0 {
-		alike, err := s.nearest(ctx, goclaw.MemorySense, v, s.m.weights.SenseLeast)
-		if err != nil {
-			return nil, "", err
-		}
-		lists = append(lists, recall.List{Ranked: alike, Weight: s.m.weights.Sense})
-	}
+	builtIn := w.Sense
 	if e := s.m.o.Embedder; e != nil {
 		v, err := s.m.vectorOf(ctx, text)
 		switch {
@@ -271,10 +269,19 @@ func (s *search) vectors(ctx context.Context, text string, ranked []recall.Ranke
 			if err != nil {
 				return nil, "", err
 			}
-			lists = append(lists, recall.List{Ranked: alike, Weight: s.m.weights.Embedding})
+			if len(alike) > 0 {
+				lists, builtIn = append(lists, recall.List{Ranked: alike, Weight: w.Embedding * less}), min(w.Sense, w.Beside)
+			}
 		}
 	}
-	return recall.Fuse(s.q, s.m.weights, lists...), note, nil
+	if v := recall.Sense(s.q.Terms); v != nil && builtIn > 0 {
+		alike, err := s.nearest(ctx, goclaw.MemorySense, v, w.SenseLeast)
+		if err != nil {
+			return nil, "", err
+		}
+		lists = append(lists, recall.List{Ranked: alike, Weight: builtIn * less})
+	}
+	return recall.Fuse(s.q, w, lists...), note, nil
 }
 
 // nearest ranks by likeness to a vector, and leaves out what is less like it

@@ -98,7 +98,7 @@ func chunks(stems recall.Stemmer, text, name string) []goclaw.MemoryChunk {
 		all = append(all, goclaw.MemoryChunk{
 			ID: c.ID, Title: c.Title, Text: c.Text, Line: c.Line, EndLine: c.EndLine,
 			Terms: strings.Join(text, " "), TitleTerms: strings.Join(title, " "),
-			Sense: recall.Sense(append(title, text...), func(string) float64 { return 1 }),
+			Sense: recall.Sense(append(title, text...)),
 		})
 	}
 	return all

@@ -1,10 +1,12 @@
 package recall
 
 import (
+	"crypto/sha256"
 	"embed"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -14,26 +16,66 @@ var noteFiles embed.FS
 //go:embed questions.txt
 var questionFile string
 
-// question is asked with other words than those of its answer, which is the
-// section of the notes under that heading.
+//go:embed fresh.txt
+var freshFile string
+
+// question is asked about the section of the notes under that heading.
 type question struct{ heading, text string }
 
-// questions returns the half for tuning, and the half that is reported.
-func questions() (tuning, reported []question) {
-	i := 0
-	for line := range strings.Lines(questionFile) {
-		heading, text, ok := strings.Cut(strings.TrimSpace(line), "\t")
-		if !ok {
-			continue
+// parse reads a file of headings and questions.
+func parse(file string) (all []question) {
+	for line := range strings.Lines(file) {
+		if heading, text, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
+			all = append(all, question{heading, text})
 		}
-		if i%2 == 0 {
-			tuning = append(tuning, question{heading, text})
-		} else {
-			reported = append(reported, question{heading, text})
-		}
-		i++
 	}
-	return tuning, reported
+	return all
+}
+
+// questions returns those in other words than their answers': a half for tuning,
+// a half that is only measured, and those that were written later, and measured
+// when nothing was tuned any more.
+func questions() (tuning, held, fresh []question) {
+	for i, q := range parse(questionFile) {
+		if i%2 == 0 {
+			tuning = append(tuning, q)
+		} else {
+			held = append(held, q)
+		}
+	}
+	return tuning, held, parse(freshFile)
+}
+
+// ownWords asks for every third section by four words of its text that chance,
+// the same each time, has chosen.
+func ownWords() (all []question, err error) {
+	names, err := fs.Glob(noteFiles, "notes/*.md")
+	if err != nil {
+		return nil, err
+	}
+	n := 0
+	for _, name := range names {
+		text, err := noteFiles.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, section := range strings.Split(string(text), "\n## ")[1:] {
+			heading, body, _ := strings.Cut(section, "\n")
+			words := strings.FieldsFunc(strings.ToLower(body), func(r rune) bool { return r < 'a' || r > 'z' })
+			words = slices.DeleteFunc(words, func(w string) bool {
+				return len(w) < 5 || strings.Contains(strings.ToLower(heading), w)
+			})
+			slices.Sort(words)
+			words = slices.Compact(words)
+			if n++; n%3 != 0 || len(words) < 8 {
+				continue
+			}
+			lot := func(w string) string { sum := sha256.Sum256([]byte(heading + " " + w)); return string(sum[:]) }
+			slices.SortFunc(words, func(a, b string) int { return strings.Compare(lot(a), lot(b)) })
+			all = append(all, question{heading, strings.Join(words[:4], " ")})
+		}
+	}
+	return all, nil
 }
 
 // layOut writes the notes into a workspace.

@@ -22,16 +22,38 @@ type Options struct {
 	Embedder memory.Embedder // nil: full text alone
 
 	weights recall.Weights // zero: the default ones
-	tuning  bool           // the other half of the questions
+	tuning  bool           // the questions for tuning alone
 }
 
 // Report is what was measured.
 type Report struct {
-	Chunks    int      `json:"chunks"`
-	Questions int      `json:"questions"` // that are reported
-	Embedding string   `json:"embedding,omitempty"`
-	Problem   string   `json:"problem,omitempty"`
+	Chunks    int    `json:"chunks"`
+	Embedding string `json:"embedding,omitempty"`
+	Problem   string `json:"problem,omitempty"`
+	Sets      []Set  `json:"sets"`
+}
+
+// Set is what was measured on some of the questions.
+type Set struct {
+	Name      string   `json:"name"`
+	Questions int      `json:"questions"`
 	Results   []Result `json:"results"`
+
+	asked []question
+}
+
+// sets are the questions that are asked.
+func sets(tuningOnly bool) ([]Set, error) {
+	tuning, held, fresh := questions()
+	if tuningOnly {
+		return []Set{{Name: "for tuning", asked: tuning}}, nil
+	}
+	own, err := ownWords()
+	return []Set{
+		{Name: "in other words than the notes', the half that nothing was tuned on", asked: held},
+		{Name: "in other words, measured when all was tuned", asked: fresh},
+		{Name: "four words of the notes", asked: own},
+	}, err
 }
 
 // Result is how well one way of searching found the answers.
@@ -56,11 +78,9 @@ func Run(ctx context.Context, o Options) (r Report, err error) {
 	if err := layOut(dir); err != nil {
 		return r, fmt.Errorf("bench memory: %w", err)
 	}
-	tuning, asked := questions()
-	if o.tuning {
-		asked = tuning
+	if r.Sets, err = sets(o.tuning); err != nil {
+		return r, fmt.Errorf("bench memory: %w", err)
 	}
-	r.Questions = len(asked)
 	plain, err := newPlain(ctx, dir)
 	if err != nil {
 		return r, fmt.Errorf("bench memory: %w", err)
@@ -101,12 +121,16 @@ func Run(ctx context.Context, o Options) (r Report, err error) {
 			find finder
 		}{"GoClaw, full text and vectors", finding(fused)})
 	}
-	for _, w := range ways {
-		result, err := measure(ctx, w.name, w.find, asked)
-		if err != nil {
-			return r, fmt.Errorf("bench memory: %s: %w", w.name, err)
+	for i := range r.Sets {
+		set := &r.Sets[i]
+		set.Questions = len(set.asked)
+		for _, w := range ways {
+			result, err := measure(ctx, w.name, w.find, set.asked)
+			if err != nil {
+				return r, fmt.Errorf("bench memory: %s: %w", w.name, err)
+			}
+			set.Results = append(set.Results, result)
 		}
-		r.Results = append(r.Results, result)
 	}
 	return r, nil
 }
@@ -124,7 +148,7 @@ func newOurs(dir string, w recall.Weights, e memory.Embedder) *memory.Memory {
 func finding(m *memory.Memory) finder {
 	return func(ctx context.Context, q string) ([]string, error) {
 		found, err := m.Search(ctx, goclaw.MemoryQuery{
-			Agent: agent, Text: q, Limit: most, Now: goclaw.At(time.Now()), Access: goclaw.Access{Session: goclaw.MainKey(agent)},
+			Agent: agent, Text: q, Limit: most, Now: goclaw.At(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)), Access: goclaw.Access{Session: goclaw.MainKey(agent)},
 		})
 		if err != nil {
 			return nil, err
@@ -185,10 +209,13 @@ func rankOf(heading string, found []string) int {
 // Text is the report for people.
 func (r Report) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "goclaw bench memory: %d questions in other words than the notes', %d chunks\n\n", r.Questions, r.Chunks)
-	fmt.Fprintf(&b, "%-36s %9s %9s %6s %8s\n", "", "recall@1", "recall@5", "MRR", "search")
-	for _, x := range r.Results {
-		fmt.Fprintf(&b, "%-36s %8.1f%% %8.1f%% %6.3f %5.1f ms\n", x.Name, 100*x.At1, 100*x.At5, x.MRR, x.Ms)
+	fmt.Fprintf(&b, "goclaw bench memory: %d chunks of notes\n", r.Chunks)
+	for _, set := range r.Sets {
+		fmt.Fprintf(&b, "\n%d questions, %s:\n", set.Questions, set.Name)
+		fmt.Fprintf(&b, "%-36s %9s %9s %6s %8s\n", "", "recall@1", "recall@5", "MRR", "search")
+		for _, x := range set.Results {
+			fmt.Fprintf(&b, "%-36s %8.1f%% %8.1f%% %6.3f %5.1f ms\n", x.Name, 100*x.At1, 100*x.At5, x.MRR, x.Ms)
+		}
 	}
 	if r.Embedding == "" {
 		b.WriteString("\nNo embedding model is configured (memory.embedding): full text alone.\n")

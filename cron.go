@@ -142,8 +142,8 @@ type CronReport struct {
 
 	// LastError is what the last of the failures was; while the job rests after
 	// it, Last says only that.
-	LastError string `json:"lastError,omitempty"`
-	Upcoming []int64 `json:"upcoming,omitempty"` // the next due times, in Unix milliseconds
+	LastError string  `json:"lastError,omitempty"`
+	Upcoming  []int64 `json:"upcoming,omitempty"` // the next due times, in Unix milliseconds
 }
 
 // CronEdit is what a person or an agent says of a job; what is nil stays as it

@@ -9,6 +9,7 @@ import (
 
 	"goclaw/internal/core/definition"
 	"goclaw/internal/core/frontmatter"
+	"goclaw/internal/core/typed"
 )
 
 // from finds the files that something else names.
@@ -20,7 +21,7 @@ func (a *assembler) from(s definition.Slice) ([]Found, error) {
 		}
 		return a.mentioned(texts, s)
 	}
-	if v, ok := a.lookup(s.From); ok {
+	if v, ok := typed.Field(a.input, s.From); ok {
 		return a.listed(v, s)
 	}
 	head, field, dotted := strings.Cut(s.From, ".")
@@ -74,7 +75,7 @@ func (a *assembler) texts(name string, s definition.Slice) ([]Found, error) {
 	if len(texts) > 0 {
 		return texts, nil
 	}
-	v, ok := a.lookup(name)
+	v, ok := typed.Field(a.input, name)
 	text, isText := v.(string)
 	switch {
 	case !ok:

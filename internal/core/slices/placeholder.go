@@ -5,8 +5,9 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
+
+	"goclaw/internal/core/typed"
 )
 
 var (
@@ -42,7 +43,7 @@ func (a *assembler) fill(text string, glob bool) (string, error) {
 
 // value is a field of the input as part of a path.
 func (a *assembler) value(name string) (string, error) {
-	v, ok := a.lookup(name)
+	v, ok := typed.Field(a.input, name)
 	if !ok || v == nil {
 		return "", missing("the input has no field %s", name)
 	}
@@ -64,40 +65,6 @@ func (a *assembler) value(name string) (string, error) {
 		return "", refuse("give a name inside the workspace", "{{%s}} is %q, which leads out of the workspace or is no name", name, text)
 	}
 	return text, nil
-}
-
-// lookup finds a field of the input by its path; input. may stand before it.
-func (a *assembler) lookup(name string) (any, bool) {
-	keys := strings.Split(name, ".")
-	if v, ok := dig(a.input, keys); ok {
-		return v, true
-	}
-	if keys[0] == "input" && len(keys) > 1 {
-		return dig(a.input, keys[1:])
-	}
-	return nil, false
-}
-
-func dig(v any, keys []string) (any, bool) {
-	for _, key := range keys {
-		switch in := v.(type) {
-		case map[string]any:
-			below, ok := in[key]
-			if !ok {
-				return nil, false
-			}
-			v = below
-		case []any:
-			i, err := strconv.Atoi(key)
-			if err != nil || i < 0 || i >= len(in) {
-				return nil, false
-			}
-			v = in[i]
-		default:
-			return nil, false
-		}
-	}
-	return v, true
 }
 
 // local refuses what is no path inside the workspace.

@@ -16,55 +16,32 @@ var (
 	fieldName   = regexp.MustCompile(`^[\pL_][\pL\pN_-]*(\.[\pL\pN_-]+)*$`)
 )
 
-// Fill replaces {{name}} and {{a.b}} by fields of the input (a number after a
-// dot is a place in a list): texts as they are, all else as compact JSON. What
-// is filled in is not looked through again. Placeholders that name no field
-// stay, and are reported once each, in order.
-func Fill(text string, input json.RawMessage) (filled string, missing []string) {
-	filled, missing, _ = fill(text, input, func(_ string, v any) (string, error) {
-		if s, ok := v.(string); ok {
-			return s, nil
-		}
-		raw, err := canonical(v)
-		return string(raw), err
-	})
-	return filled, missing
-}
-
-// FillPath fills the path of a file. Values must be texts, numbers or
-// booleans, and can't lead anywhere but down: one with "..", an empty part, a
-// backslash, a control character, or a slash at an end is refused, and so is a
-// path that is none inside the workspace once it is filled.
-func FillPath(path string, input json.RawMessage) (string, error) {
-	return fillPath(path, input, func(s string) string { return s })
-}
-
-// FillGlob is FillPath for a pattern: what has a meaning in patterns is
-// escaped in values, so that they match themselves.
+// FillGlob replaces {{name}} and {{a.b}} in a pattern of files by fields of the
+// input (Field). What is filled in matches itself and is not looked through
+// again. Values must be texts, numbers or booleans, and can't lead anywhere but
+// down: one with "..", an empty part, a backslash, a control character, or a
+// slash at an end is refused, and so is a pattern that is none inside the
+// workspace once it is filled.
 func FillGlob(pattern string, input json.RawMessage) (string, error) {
-	return fillPath(pattern, input, globEscaper.Replace)
-}
-
-var globEscaper = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`, `,`, `\,`)
-
-func fillPath(path string, input json.RawMessage, escape func(string) string) (string, error) {
-	filled, missing, err := fill(path, input, func(name string, v any) (string, error) {
+	filled, missing, err := fill(pattern, input, func(name string, v any) (string, error) {
 		s, err := pathValue(v)
 		if err != nil {
-			return "", fmt.Errorf("{{%s}} in the path %q: %w", name, path, err)
+			return "", fmt.Errorf("{{%s}} in the path %q: %w", name, pattern, err)
 		}
-		return escape(s), nil
+		return globEscaper.Replace(s), nil
 	})
 	switch {
 	case err != nil:
 		return "", err
 	case len(missing) > 0:
-		return "", fmt.Errorf("the path %q needs %s, which the input does not have; add it to the input", path, strings.Join(missing, ", "))
+		return "", fmt.Errorf("the path %q needs %s, which the input does not have; add it to the input", pattern, strings.Join(missing, ", "))
 	case strings.HasPrefix(filled, "/") || strings.HasPrefix(filled, "~") || slices.Contains(strings.Split(filled, "/"), ".."):
-		return "", fmt.Errorf("the path %q becomes %q, which is none inside the workspace; change the input", path, filled)
+		return "", fmt.Errorf("the path %q becomes %q, which is none inside the workspace; change the input", pattern, filled)
 	}
 	return filled, nil
 }
+
+var globEscaper = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`, `,`, `\,`)
 
 // pathValue is a value as a part of a path.
 func pathValue(v any) (string, error) {
@@ -100,8 +77,8 @@ func fill(text string, input json.RawMessage, write func(name string, v any) (st
 	var failed error
 	filled := placeholder.ReplaceAllStringFunc(text, func(whole string) string {
 		name := strings.TrimSpace(whole[2 : len(whole)-2])
-		v, ok := field(root, name)
-		if !ok {
+		v, ok := Field(root, name)
+		if !ok || !fieldName.MatchString(name) {
 			if !slices.Contains(missing, name) {
 				missing = append(missing, name)
 			}
@@ -116,16 +93,14 @@ func fill(text string, input json.RawMessage, write func(name string, v any) (st
 	return filled, missing, failed
 }
 
-// field finds a value by a dotted name; input. may stand before it.
-func field(v any, name string) (any, bool) {
-	if !fieldName.MatchString(name) {
-		return nil, false
-	}
-	if found, ok := dig(v, name); ok {
+// Field finds a value in an input by a dotted name, in which a number is a place
+// in a list; input. may stand before it.
+func Field(input any, name string) (any, bool) {
+	if found, ok := dig(input, name); ok {
 		return found, true
 	}
 	if rest, ok := strings.CutPrefix(name, "input."); ok {
-		return dig(v, rest)
+		return dig(input, rest)
 	}
 	return nil, false
 }

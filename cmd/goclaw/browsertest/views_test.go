@@ -47,6 +47,10 @@ func TestCron(t *testing.T) {
 	p.press(`[...` + job + `.querySelectorAll("button")].find((b) => b.innerText === "Remove…")`)
 	p.clickOn("Remove the job")
 	p.until(`!document.querySelector("main").innerText.includes("morning news")`)
+
+	// What was due once is over, not paused.
+	s.run("cron", "add", "--name", "tea", "--at", "1s", "Say that the tea is ready")
+	p.until(`[...document.querySelectorAll(".job .tag")].some((e) => e.innerText === "over")`)
 }
 
 const broken = "---\nname: reviewer\ndescription: Reviews a change\ntools: [read, grpe]\n---\nReview it.\n"

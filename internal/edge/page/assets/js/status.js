@@ -7,10 +7,17 @@ import { onNotice, onResync } from "./feed.js";
 export const status = cell(null);
 export const statusError = cell(null);
 
-let soon = 0;
+let soon = 0, due = 0;
+
+// readStatus reads it after so many milliseconds, or before, if that is planned:
+// what changes all the time is read now and then all the same.
 export function readStatus(after = 0) {
+  const at = Date.now() + after;
+  if (soon && due <= at) return;
   clearTimeout(soon);
+  due = at;
   soon = setTimeout(async () => {
+    soon = 0;
     try {
       status.set(await get("/api/status"));
       statusError.set(null);

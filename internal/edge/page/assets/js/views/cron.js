@@ -27,9 +27,9 @@ function Job({ job: j, again, dialog, open }) {
   const [act, busy, error] = useDo();
   const does = (what, words) => act(async () => { await post(at("cron", j.id, what)); tell(words); again(); });
   const last = j.last;
-  const failed = last && (last.error || last.skipped);
+  const over = !j.enabled && j.schedule.kind === "at" && last?.at >= j.schedule.at; // it was due once
   return html`<li class=${"job" + (j.enabled ? "" : " off")}><div class="line"><b><bdi>${clean(j.name || j.id)}</bdi></b>
-      ${j.heartbeat && html`<span class="tag good">heartbeat</span>`}${j.agentId && j.agentId !== "main" && html`<span class="tag" title="The agent whose job it is">${clean(j.agentId)}</span>`}${!j.enabled && html`<span class="tag">paused</span>`}${j.failures > 0 && html`<span class="tag bad">${j.failures} ${j.failures === 1 ? "failure" : "failures"} in a row</span>`}
+      ${j.heartbeat && html`<span class="tag good">heartbeat</span>`}${j.agentId && j.agentId !== "main" && html`<span class="tag" title="The agent whose job it is">${clean(j.agentId)}</span>`}${!j.enabled && html`<span class="tag">${over ? "over" : "paused"}</span>`}${j.failures > 0 && html`<span class="tag bad">failed ${j.failures === 1 ? "once" : `${j.failures} times in a row`}</span>`}
       ${j.running && html`<a href=${link(["runs", j.running])}><${State} run=${{ status: "running" }} /></a>`}<span class="grow"></span>
       <span class="actions"><button disabled=${busy} onClick=${() => does("run", "Started")}>Run now</button>
         ${!j.heartbeat && html`<button disabled=${busy} onClick=${() => does(j.enabled ? "pause" : "resume", j.enabled ? "Paused" : "Resumed")}>${j.enabled ? "Pause" : "Resume"}</button>
@@ -37,7 +37,8 @@ function Job({ job: j, again, dialog, open }) {
     <p>${inWords(j.schedule)}${j.nextAt && j.enabled ? html` <span class="dim">· next <${Ago} at=${j.nextAt} /></span>` : ""}</p>
     <p class="dim" dir="auto">${clean(oneLine(j.message, 200))}</p>
     ${last && html`<p class="dim">Last <${Ago} at=${last.at || last.due} />${last.status ? html`: ${last.runId ? html`<a class="plain" href=${link(["runs", last.runId])}>${last.status}</a>` : last.status}` : ""}${last.finishedAt && last.startedAt ? ` in ${span(last.finishedAt - last.startedAt)}` : ""}</p>`}
-    ${failed && html`<p class="failure"><bdi>${clean(last.error || "skipped: " + last.skipped)}</bdi></p>`}
+    ${last?.skipped && html`<p class="dim">Skipped: <bdi>${clean(last.skipped)}</bdi></p>`}
+    ${j.lastError && html`<p class="failure"><bdi>${clean(j.lastError)}</bdi></p>`}
     <${Failure} error=${error} />
     <${Fold} summary="Firings" open=${open}>${() => html`<${Firings} job=${j} />`}</${Fold}></li>`;
 }

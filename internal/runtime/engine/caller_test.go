@@ -92,7 +92,6 @@ func TestCallersTools(t *testing.T) {
 		}
 		stop()
 		second := newRig(t, rigOptions{store: store, brain: asksForWeather, tools: []goclaw.Tool{note()}, owner: "p2"})
-		defer second.start(t.Context())()
 		for _, wrong := range [][]goclaw.ToolResult{results("a"), results("a", "b", "z"), results("a", "b", "a")} {
 			if _, err := second.engine.AnswerCalls(t.Context(), run.ID, wrong); !goclaw.IsBadRequest(err) {
 				t.Errorf("%d results: %v", len(wrong), err)
@@ -103,6 +102,7 @@ func TestCallersTools(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		defer second.start(t.Context())()
 		out = await(t, second, run.ID)
 		want := `sun in a | a note | sun in b | `
 		if out.Status != goclaw.StateCompleted || !strings.HasPrefix(out.Reply, want) || !strings.Contains(out.Reply, "place") {
@@ -258,4 +258,55 @@ func TestDemandsAreChecked(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
+}
+
+// movingRecord is a record in which something happens after each look at what
+// a waiting turn is about.
+type movingRecord struct {
+	gateway.Record
+	move func()
+}
+
+func (m movingRecord) Events(ctx context.Context, run string) ([]goclaw.Event, error) {
+	events, err := m.Record.Events(ctx, run)
+	m.move()
+	return events, err
+}
+
+func (m movingRecord) Pending(ctx context.Context, key goclaw.SessionKey) ([]goclaw.InboxItem, error) {
+	items, err := m.Record.Pending(ctx, key)
+	m.move()
+	return items, err
+}
+
+// Calls whose results were given are not asked for again, though the turn takes
+// them while it is looked at.
+func TestResultsOnTheirWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.Open()
+		first := newRig(t, rigOptions{store: store, brain: says(calling("weather"))})
+		stop := first.start(t.Context())
+		run := offer(t, first, "ask", weather)
+		calls := await(t, first, run.ID).Calls
+		stop()
+		second := newRig(t, rigOptions{store: store, brain: says(saying("sun")), owner: "p2"})
+		if _, err := second.engine.AnswerCalls(t.Context(), run.ID, results(calls[0].ID)); err != nil {
+			t.Fatal(err)
+		}
+		stop = nil
+		g := gateway.New(gateway.Options{Feed: feed.New(), Record: movingRecord{store, func() {
+			if stop == nil {
+				stop = second.start(t.Context())
+				second.settle()
+			}
+		}}})
+		out, err := g.Await(t.Context(), run.ID, true)
+		if stop == nil {
+			t.Fatal("it was not looked at")
+		}
+		defer stop()
+		if err != nil || len(out.Calls) > 0 || out.Reply != "sun" {
+			t.Errorf("%+v, %v", out, err)
+		}
+	})
 }

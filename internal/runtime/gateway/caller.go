@@ -20,16 +20,18 @@ func (g *Gateway) callerCalls(ctx context.Context, r goclaw.Run) ([]goclaw.ToolC
 	if r.State != goclaw.StateWaiting || r.WaitsFor != goclaw.WaitCaller {
 		return nil, nil
 	}
-	events, err := g.o.Record.Events(ctx, r.ID)
-	if err != nil {
-		return nil, err
-	}
+	// The results first: taking them records their events in the same instant, so
+	// that they are missed by one of the two looks at most.
 	items, err := g.o.Record.Pending(ctx, r.Session)
 	if err != nil {
 		return nil, err
 	}
 	if slices.ContainsFunc(items, func(it goclaw.InboxItem) bool { return it.Kind == goclaw.ItemResults && it.Group == r.ID }) {
 		return nil, nil
+	}
+	events, err := g.o.Record.Events(ctx, r.ID)
+	if err != nil {
+		return nil, err
 	}
 	return turn.CallerCalls(r, turn.Fold(events)).Open, nil
 }
